@@ -165,6 +165,30 @@ Status Executor::InferOutputs() {
   return OkStatus();
 }
 
+// Layers that come during the enqueue go straight to the call's record; nobody listens otherwise.
+Status Executor::ListenToLayers(profiling::CallRecorder& recorder) {
+  profiling::LayerSink* sink = nullptr;
+  if (recorder.layers()) {
+    if (!inspected_) {
+      inspected_ = true;
+      if (auto json = engine_->InspectorJson(); json.ok()) {
+        profile_->SetInspectorJson(*std::move(json));
+      }
+    }
+    if (!engine_->layers_arrive_late()) sink = &recorder.layer_sink();
+  }
+  if (sink == sink_) return OkStatus();
+  sink_ = nullptr;
+  TRTSCOPE_RETURN_IF_ERROR(context_->SetLayerSink(sink));
+  sink_ = sink;
+  return OkStatus();
+}
+
+Result<std::string> Executor::InspectorJson() {
+  std::lock_guard lock(mutex_);
+  return engine_->InspectorJson();
+}
+
 Executor::Call::Call(Executor& executor)
     : executor_(executor), lock_(executor.mutex_), recorder_(*executor.profile_) {}
 
@@ -229,14 +253,7 @@ Status Executor::Call::UseAllocator(int i, OutputAllocator* allocator) {
 
 Status Executor::Call::Enqueue(device::StreamRef stream) {
   Executor& e = executor_;
-  profiling::LayerSink* sink = nullptr;
-  if (recorder_.layers() && !e.engine_->layers_arrive_late()) sink = &recorder_.layer_sink();
-  if (sink != e.sink_) {
-    if (Status status = e.context_->SetLayerSink(sink); !status.ok()) {
-      return Fail(std::move(status));
-    }
-    e.sink_ = sink;
-  }
+  if (Status status = e.ListenToLayers(recorder_); !status.ok()) return Fail(std::move(status));
   recorder_.Enter(Phase::kEnqueueHost);
   if (Status status = e.context_->Enqueue(stream); !status.ok()) return Fail(std::move(status));
   recorder_.Leave();

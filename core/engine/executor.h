@@ -50,6 +50,9 @@ class Executor {
   /// Held during a call.  A caller takes it only to change the profile's own settings.
   std::mutex& mutex() { return mutex_; }
 
+  /// The engine's inspector JSON.  Takes the mutex.
+  Result<std::string> InspectorJson();
+
   class Call;
 
  private:
@@ -59,6 +62,7 @@ class Executor {
   Status ApplyShapes(std::span<const TensorView> inputs, device::StreamRef stream);
   Status SetAddress(int index, void* data);
   Status InferOutputs();
+  Status ListenToLayers(profiling::CallRecorder& recorder);
 
   std::mutex mutex_;
   std::unique_ptr<Engine> engine_;
@@ -73,6 +77,7 @@ class Executor {
   profiling::LayerSink* sink_ = nullptr;
   int optimization_profile_ = 0;
   bool shapes_known_ = false;
+  bool inspected_ = false;         // the profile has the inspector's JSON
   bool has_shape_tensors_ = false;  // values of inputs decide shapes: infer on every call
 };
 

@@ -1,0 +1,135 @@
+#include "core/runtime/execute_engine.h"
+
+#include <c10/util/SmallVector.h>
+
+#include <span>
+#include <utility>
+
+#include "core/runtime/tensor_bridge.h"
+
+namespace trtscope::runtime {
+namespace {
+
+using engine::TensorInfo;
+using engine::TensorView;
+using profiling::Phase;
+
+// Most engines have few tensors: their descriptions stay on the stack.
+constexpr unsigned kUsualTensorCount = 8;
+using Views = c10::SmallVector<TensorView, kUsualTensorCount>;
+
+TensorView ViewOf(const at::Tensor& tensor, const TensorInfo& info, size_t position,
+                  const std::string& id) {
+  const auto type = FromTorch(tensor.scalar_type());
+  const auto device = FromTorch(tensor.device());
+  TORCH_CHECK(type, "engine '", id, "', input ", position, " '", info.name, "': expected ",
+              engine::Name(info.dtype), ", got ", c10::toString(tensor.scalar_type()));
+  TORCH_CHECK(device, "engine '", id, "', input ", position, " '", info.name,
+              "': expected a tensor on ", ToString(info.location == device::DeviceType::kHost
+                                                       ? device::DeviceId{}
+                                                       : device::DeviceId{info.location, 0}),
+              ", got one on ", tensor.device().str());
+  TORCH_CHECK(tensor.dim() <= engine::Dims::kMaxRank, "engine '", id, "', input ", position, " '",
+              info.name, "': expected rank ", info.shape.rank, ", got rank ", tensor.dim());
+  return TensorView{tensor.data_ptr(), *type,
+                    engine::Dims(tensor.sizes().data(), static_cast<int32_t>(tensor.dim())),
+                    *device};
+}
+
+// Keeps the tensors that an engine asks for while it runs: data-dependent outputs.
+class TorchAllocator final : public engine::OutputAllocator {
+ public:
+  TorchAllocator(device::DeviceId device) : device_(device) {}
+  void Reset(engine::DataType type) { type_ = type; }
+
+  void* Allocate(int, size_t bytes) noexcept override {
+    try {
+      const int64_t octets = static_cast<int64_t>(bytes);
+      storage_ = EmptyTensor({octets}, engine::DataType::kUInt8, device_);
+      return storage_.data_ptr();
+    } catch (const std::exception&) {
+      return nullptr;  // the enqueue then fails and says so
+    }
+  }
+  void OnShape(int, const engine::Dims& shape) noexcept override { shape_ = shape; }
+
+  at::Tensor Take() {
+    const size_t used = ByteSize(shape_, type_);
+    const c10::IntArrayRef sizes(shape_.d.data(), static_cast<size_t>(shape_.rank));
+    if (used == 0) return EmptyTensor(shape_, type_, device_);
+    return storage_.narrow(0, 0, static_cast<int64_t>(used)).view(ToTorch(type_)).view(sizes);
+  }
+
+ private:
+  device::DeviceId device_;
+  engine::DataType type_ = engine::DataType::kFloat32;
+  at::Tensor storage_;
+  engine::Dims shape_;
+};
+
+std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
+                            std::vector<at::Tensor>& inputs) {
+  engine::Executor& executor = engine.executor();
+  const std::vector<int>& input_order = engine.input_order();
+  const std::vector<int>& output_order = engine.output_order();
+  profiling::CallRecorder& recorder = call.recorder();
+  const device::DeviceId device = executor.engine().device();
+  const device::StreamRef stream = CurrentStream(device);
+
+  recorder.Enter(Phase::kInputBinding);
+  Views views(executor.input_count());
+  const size_t known = std::min(inputs.size(), input_order.size());
+  for (size_t i = 0; i < known; ++i) {
+    // A strided view is packed here; the copy lives in `inputs` until the call returns.
+    if (!inputs[i].is_contiguous()) inputs[i] = inputs[i].contiguous();
+    const int at = input_order[i];
+    views[at] = ViewOf(inputs[i], executor.input(at), i, executor.id());
+  }
+  if (inputs.size() != input_order.size()) views.resize(inputs.size());  // refused below
+  ThrowIfError(call.BindInputs({views.data(), views.size()}, stream));
+
+  recorder.Enter(Phase::kOutputBinding);
+  std::vector<at::Tensor> outputs(output_order.size());
+  c10::SmallVector<std::pair<size_t, std::unique_ptr<TorchAllocator>>, 1> allocators;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int at = output_order[i];
+    const TensorInfo& info = executor.output(at);
+    const engine::Dims& shape = call.OutputShape(at);
+    if (shape.dynamic()) {
+      allocators.emplace_back(i, std::make_unique<TorchAllocator>(device));
+      allocators.back().second->Reset(info.dtype);
+      ThrowIfError(call.UseAllocator(at, allocators.back().second.get()));
+      continue;
+    }
+    outputs[i] = EmptyTensor(shape, info.dtype, device);
+    ThrowIfError(call.BindOutput(at, outputs[i].data_ptr()));
+  }
+  recorder.Leave();
+
+  ThrowIfError(call.Enqueue(stream));
+
+  if (!allocators.empty()) {
+    recorder.Enter(Phase::kOutputBinding);
+    for (auto& [i, allocator] : allocators) {
+      outputs[i] = allocator->Take();
+      ThrowIfError(call.UseAllocator(output_order[i], nullptr));
+    }
+    recorder.Leave();
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> ExecuteEngine(std::vector<at::Tensor> inputs,
+                                      const c10::intrusive_ptr<TorchEngine>& engine) {
+  engine::Executor::Call call(engine->executor());  // the mutex, then the profiling generation
+  try {
+    return Run(call, *engine, inputs);
+  } catch (...) {
+    call.recorder().MarkFailed();
+    throw;
+  }
+}
+
+}  // namespace trtscope::runtime

@@ -1,0 +1,164 @@
+#include "core/runtime/torch_engine.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <utility>
+
+#include "core/engine/plan.h"
+
+namespace trtscope::runtime {
+namespace {
+
+std::span<const std::byte> Bytes(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+template <typename T>
+T ValueOrThrow(Result<T> result) {
+  ThrowIfError(result.status());
+  return *std::move(result);
+}
+
+std::string TensorNames(const engine::Engine& engine, engine::IoMode mode) {
+  std::string names;
+  for (const engine::TensorInfo& tensor : engine.tensors()) {
+    if (tensor.mode != mode) continue;
+    names += (names.empty() ? "'" : ", '") + tensor.name + "'";
+  }
+  return names;
+}
+
+// The graph's order by name.  A plan made by other means may have lost the names; then the order
+// is taken to be the graph's, if the counts agree.
+std::vector<int> MatchOrder(const engine::Engine& engine, engine::IoMode mode, bool by_position,
+                            const std::vector<std::string>& names, const std::string& id) {
+  const char* what = mode == engine::IoMode::kInput ? "inputs" : "outputs";
+  std::vector<int> order;
+  const auto tensors = engine.tensors();
+  const size_t first = mode == engine::IoMode::kInput ? 0 : static_cast<size_t>(engine.input_count());
+  const size_t count = mode == engine::IoMode::kInput ? static_cast<size_t>(engine.input_count())
+                                                      : tensors.size() - first;
+  TORCH_CHECK(names.size() == count, "engine '", id, "': its state names ", names.size(), " ", what,
+              "; its plan has ", count, ": ", TensorNames(engine, mode));
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = 0;
+    while (at < count && tensors[first + at].name != names[i]) ++at;
+    if (at == count && by_position) at = i;
+    TORCH_CHECK(at < count, "engine '", id, "': its state names ", what, " '", names[i],
+                "', which its plan does not have; the plan has ", TensorNames(engine, mode));
+    order.push_back(static_cast<int>(at));
+  }
+  return order;
+}
+
+}  // namespace
+
+void ThrowIfError(const Status& status) {
+  TORCH_CHECK(status.ok(), std::string(status.message()));
+}
+
+TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
+    : state_(ValueOrThrow(ParseEngineState(std::move(fields), encoding))) {
+  const engine::PlanInfo info = ValueOrThrow(engine::InspectPlan(Bytes(state_.plan)));
+  plan_hash_ = info.hash;
+
+  engine::LoadOptions options;
+  options.name = state_.name;
+  const bool on_device =
+      info.kind == engine::PlanKind::kTensorRt || info.kind == engine::PlanKind::kTensorRtRtx;
+  if (on_device) options.device = {device::DeviceType::kCuda, state_.device_id};
+  auto engine = ValueOrThrow(engine::LoadEngine(Bytes(state_.plan), options));
+
+  const bool by_position = info.kind == engine::PlanKind::kHost;
+  input_order_ = MatchOrder(*engine, engine::IoMode::kInput, by_position, state_.input_names,
+                            state_.name);
+  output_order_ = MatchOrder(*engine, engine::IoMode::kOutput, by_position, state_.output_names,
+                             state_.name);
+
+  profiling::EngineIdentity identity;
+  identity.name = state_.name;
+  identity.plan_hash = info.hash;
+  identity.implementation = std::string(engine::Name(info.kind));
+  identity.runtime = "torch";
+  executor_ = ValueOrThrow(engine::Executor::Create(
+      std::move(engine), profiling::EngineProfile::Register(std::move(identity))));
+}
+
+std::vector<std::string> TorchEngine::Serialize() const { return SerializeEngineState(state_); }
+
+std::vector<std::tuple<std::string, std::string>> TorchEngine::Flatten() const {
+  std::vector<std::string> fields = Serialize();
+  std::vector<std::tuple<std::string, std::string>> pairs;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    pairs.emplace_back(std::string(kStateFieldNames[i]), std::move(fields[i]));
+  }
+  return pairs;
+}
+
+bool TorchEngine::SameAs(const TorchEngine& other) const {
+  return plan_hash_ == other.plan_hash_ && state_.plan == other.state_.plan &&
+         state_.name == other.state_.name && state_.device == other.state_.device &&
+         state_.input_names == other.state_.input_names &&
+         state_.output_names == other.state_.output_names &&
+         state_.metadata == other.state_.metadata;
+}
+
+std::string TorchEngine::ToString() const {
+  const engine::Engine& engine = executor_->engine();
+  std::string text = "Engine(" + engine_id() + ", " + std::string(engine.runtime_version());
+  for (const engine::TensorInfo& tensor : engine.tensors()) {
+    text += tensor.mode == engine::IoMode::kInput ? ", in " : ", out ";
+    text += tensor.name + " " + std::string(engine::Name(tensor.dtype)) +
+            engine::ToString(tensor.shape);
+  }
+  return text + ")";
+}
+
+void TorchEngine::EnableProfiling() { SetProfileLevel(std::string(Name(profiling::Level::kLayers))); }
+void TorchEngine::DisableProfiling() { SetProfileLevel(std::string(Name(profiling::Level::kOff))); }
+
+void TorchEngine::SetProfileLevel(const std::string& level) {
+  const profiling::Level parsed = ValueOrThrow(profiling::ParseLevel(level));
+  std::lock_guard lock(executor_->mutex());
+  executor_->profile().SetOwnLevel(parsed);
+}
+
+void TorchEngine::SetProfileFormat(const std::string& format) {
+  std::lock_guard lock(executor_->mutex());
+  ThrowIfError(executor_->profile().SetOwnFormat(format));
+}
+
+void TorchEngine::SetProfilePathPrefix(const std::string& folder) {
+  std::lock_guard lock(executor_->mutex());
+  ThrowIfError(executor_->profile().SetOwnPathPrefix(folder));
+  profile_path_prefix_ = folder;
+}
+
+std::string TorchEngine::profile_path_prefix() const {
+  std::lock_guard lock(executor_->mutex());
+  return profile_path_prefix_.empty() ? profiling::Snapshot().path_prefix : profile_path_prefix_;
+}
+
+void TorchEngine::ResetProfiling() {
+  std::lock_guard lock(executor_->mutex());
+  executor_->profile().ResetOwnSettings();
+  profile_path_prefix_.clear();
+}
+
+std::string TorchEngine::LayerInfo() const {
+  return ValueOrThrow(executor_->InspectorJson());
+}
+
+void TorchEngine::DumpLayerInfo(const std::string& path) const {
+  const std::string json = LayerInfo();
+  std::ofstream file(path, std::ios::binary);
+  file << json;
+  file.close();
+  TORCH_CHECK(file, "engine '", engine_id(), "': cannot write layer information to ", path, ": ",
+              std::strerror(errno));
+}
+
+}  // namespace trtscope::runtime
