@@ -20,11 +20,9 @@ def resolve(requirements, options, work):
     report = work / "report.json"
     listing = work / "requirements.txt"
     listing.write_text("\n".join(requirements) + "\n")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-        + ["--only-binary=:all:", f"--report={report}", "-r", str(listing), *options],
-        check=True,
-    )
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:"]
+    dry_run = ["--dry-run", "--ignore-installed", f"--report={report}"]
+    subprocess.run([*install, *dry_run, "-r", str(listing), *options], check=True)
     for item in json.loads(report.read_text())["install"]:
         name = item["metadata"]["name"].lower().replace("_", "-")
         digest = item["download_info"]["archive_info"]["hashes"]["sha256"]
