@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "core/engine/bound_context.h"
 #include "core/engine/engine.h"
 
 namespace trtscope::engine {
@@ -42,6 +43,10 @@ class Executor {
   const std::string& id() const { return profile_->id(); }
   int input_count() const { return input_count_; }
   int output_count() const { return static_cast<int>(engine_->tensors().size()) - input_count_; }
+  /// Where a tensor's data must be.
+  device::DeviceId DeviceOf(const TensorInfo& tensor) const {
+    return tensor.location == device::DeviceType::kHost ? device::DeviceId{} : engine_->device();
+  }
   const TensorInfo& input(int i) const { return engine_->tensors()[static_cast<size_t>(i)]; }
   const TensorInfo& output(int i) const {
     return engine_->tensors()[static_cast<size_t>(input_count_ + i)];
@@ -58,26 +63,14 @@ class Executor {
  private:
   Executor(std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile);
   Status CheckInput(int i, const TensorView& view) const;
-  Result<int> ChooseProfile(std::span<const TensorView> inputs) const;
-  Status ApplyShapes(std::span<const TensorView> inputs, device::StreamRef stream);
-  Status SetAddress(int index, void* data);
-  Status InferOutputs();
   Status ListenToLayers(profiling::CallRecorder& recorder);
 
   std::mutex mutex_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<profiling::EngineProfile> profile_;
   int input_count_;
-  std::unique_ptr<ExecutionContext> context_;
-
-  // What the context holds already.
-  std::vector<Dims> shapes_;      // of every tensor; outputs as inferred
-  std::vector<void*> addresses_;  // null: never set
-  std::vector<OutputAllocator*> allocators_;
-  profiling::LayerSink* sink_ = nullptr;
-  int optimization_profile_ = 0;
-  bool shapes_known_ = false;
-  bool inspected_ = false;         // the profile has the inspector's JSON
+  std::unique_ptr<BoundContext> context_;
+  bool inspected_ = false;          // the profile has the inspector's JSON
   bool has_shape_tensors_ = false;  // values of inputs decide shapes: infer on every call
 };
 
@@ -101,7 +94,8 @@ class Executor::Call {
   Status Enqueue(device::StreamRef stream);
 
  private:
-  Status Fail(Status status);
+  Status BindInputsOrFail(std::span<const TensorView> inputs, device::StreamRef stream);
+  Status Failed(Status status);  // marks the call when the status is an error
 
   Executor& executor_;
   std::lock_guard<std::mutex> lock_;

@@ -87,6 +87,8 @@ enum class IoMode : uint8_t { kInput, kOutput };
 struct ShapeRange {
   Dims min, opt, max;
 };
+/// Whether every dimension of `shape`, which has the range's rank, lies within it.
+bool InRange(const Dims& shape, const ShapeRange& range);
 
 /// One input or output of an engine.
 struct TensorInfo {

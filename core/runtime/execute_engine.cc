@@ -18,16 +18,15 @@ using profiling::Phase;
 constexpr unsigned kUsualTensorCount = 8;
 using Views = c10::SmallVector<TensorView, kUsualTensorCount>;
 
-TensorView ViewOf(const at::Tensor& tensor, const TensorInfo& info, size_t position,
-                  const std::string& id) {
+TensorView ViewOf(const at::Tensor& tensor, const engine::Executor& executor,
+                  const TensorInfo& info, size_t position) {
+  const std::string& id = executor.id();
   const auto type = FromTorch(tensor.scalar_type());
   const auto device = FromTorch(tensor.device());
   TORCH_CHECK(type, "engine '", id, "', input ", position, " '", info.name, "': expected ",
               engine::Name(info.dtype), ", got ", c10::toString(tensor.scalar_type()));
   TORCH_CHECK(device, "engine '", id, "', input ", position, " '", info.name,
-              "': expected a tensor on ", ToString(info.location == device::DeviceType::kHost
-                                                       ? device::DeviceId{}
-                                                       : device::DeviceId{info.location, 0}),
+              "': expected a tensor on ", ToString(executor.DeviceOf(info)),
               ", got one on ", tensor.device().str());
   TORCH_CHECK(tensor.dim() <= engine::Dims::kMaxRank, "engine '", id, "', input ", position, " '",
               info.name, "': expected rank ", info.shape.rank, ", got rank ", tensor.dim());
@@ -83,7 +82,7 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
     // A strided view is packed here; the copy lives in `inputs` until the call returns.
     if (!inputs[i].is_contiguous()) inputs[i] = inputs[i].contiguous();
     const int at = input_order[i];
-    views[at] = ViewOf(inputs[i], executor.input(at), i, executor.id());
+    views[at] = ViewOf(inputs[i], executor, executor.input(at), i);
   }
   if (inputs.size() != input_order.size()) views.resize(inputs.size());  // refused below
   ThrowIfError(call.BindInputs({views.data(), views.size()}, stream));
