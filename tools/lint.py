@@ -16,9 +16,7 @@ BUILD_NAMES = ("BUILD", "BUILD.bazel", "MODULE.bazel")
 def source_files(root: pathlib.Path, paths: list[str]) -> list[str]:
     # New files too.  The owner may differ where a container mounts the tree: git would refuse.
     command = ["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard", "--"]
-    listing = subprocess.run(
-        command + paths, cwd=root, check=True, capture_output=True, text=True
-    )
+    listing = subprocess.run(command + paths, cwd=root, check=True, capture_output=True, text=True)
     names = {n for n in listing.stdout.splitlines() if n}
     return sorted(n for n in names if (root / n).is_file() and not (root / n).is_symlink())
 
