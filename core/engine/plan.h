@@ -28,7 +28,7 @@ struct PlanInfo {
   std::string builder_version;
   int version_major = 0;  // TensorRT's own major version; 0 for the others
   int version_minor = 0;
-  uint64_t hash = 0;      // XXH64-like content hash: equal plans, equal ids, on every machine
+  uint64_t hash = 0;      // HashBytes of the plan: equal plans, equal ids, on every machine
   size_t size = 0;        // octets
 };
 
@@ -36,7 +36,7 @@ struct PlanInfo {
 /// size and first octets.
 Result<PlanInfo> InspectPlan(std::span<const std::byte> plan);
 
-/// Content hash of any bytes (FNV-1a over 8-octet words; stable across releases and machines).
+/// Content hash of any bytes: equal on every machine and in every release.  Not cryptographic.
 uint64_t HashBytes(std::span<const std::byte> bytes);
 
 }  // namespace trtscope::engine
