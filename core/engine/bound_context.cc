@@ -16,19 +16,22 @@ bool Admits(const TensorInfo& input, int profile, const Dims& shape) {
 
 }  // namespace
 
-BoundContext::BoundContext(Engine& engine, std::unique_ptr<ExecutionContext> context)
+BoundContext::BoundContext(Engine& engine, std::unique_ptr<ExecutionContext> context,
+                           bool user_managed_workspace)
     : engine_(engine),
       context_(std::move(context)),
       shapes_(engine.tensors().size()),
       addresses_(engine.tensors().size(), nullptr),
-      allocators_(engine.tensors().size(), nullptr) {
+      allocators_(engine.tensors().size(), nullptr),
+      user_managed_workspace_(user_managed_workspace) {
   ForgetInputShapes();
 }
 
 Result<std::unique_ptr<BoundContext>> BoundContext::Create(Engine& engine,
                                                            const ContextOptions& options) {
   TRTSCOPE_ASSIGN_OR_RETURN(auto context, engine.CreateContext(options));
-  return std::unique_ptr<BoundContext>(new BoundContext(engine, std::move(context)));
+  return std::unique_ptr<BoundContext>(
+      new BoundContext(engine, std::move(context), options.user_managed_workspace));
 }
 
 void BoundContext::ForgetInputShapes() {
@@ -81,7 +84,18 @@ Status BoundContext::InferOutputs() {
   for (size_t i = static_cast<size_t>(engine_.input_count()); i < shapes_.size(); ++i) {
     TRTSCOPE_ASSIGN_OR_RETURN(shapes_[i], context_->OutputShape(static_cast<int>(i)));
   }
+  if (user_managed_workspace_) {
+    TRTSCOPE_ASSIGN_OR_RETURN(workspace_bytes_, context_->WorkspaceSize());
+  }
   shapes_known_ = true;
+  return OkStatus();
+}
+
+Status BoundContext::SetWorkspace(void* data, size_t bytes) {
+  if (data == workspace_) return OkStatus();
+  workspace_ = nullptr;
+  TRTSCOPE_RETURN_IF_ERROR(context_->SetWorkspace(data, bytes));
+  workspace_ = data;
   return OkStatus();
 }
 

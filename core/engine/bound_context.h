@@ -41,10 +41,15 @@ class BoundContext {
   Status SetAllocator(int index, OutputAllocator* allocator);
   Status SetLayerSink(profiling::LayerSink* sink);
 
+  /// Scratch octets needed under the current shapes, as asked of the context by InferOutputs.
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  Status SetWorkspace(void* data, size_t bytes);
+
   ExecutionContext& context() { return *context_; }
 
  private:
-  BoundContext(Engine& engine, std::unique_ptr<ExecutionContext> context);
+  BoundContext(Engine& engine, std::unique_ptr<ExecutionContext> context,
+               bool user_managed_workspace);
   Result<int> ChooseProfile(std::span<const TensorView> inputs, const std::string& id) const;
   void ForgetInputShapes();
 
@@ -54,7 +59,10 @@ class BoundContext {
   std::vector<void*> addresses_;  // null: unset
   std::vector<OutputAllocator*> allocators_;
   profiling::LayerSink* sink_ = nullptr;
+  size_t workspace_bytes_ = 0;
+  void* workspace_ = nullptr;  // null: unset
   int profile_ = 0;
+  bool user_managed_workspace_;
   bool shapes_known_ = false;
 };
 

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "core/profiling/clock.h"
+
 namespace trtscope::engine {
 namespace {
 
@@ -34,22 +36,36 @@ Executor::Executor(std::unique_ptr<Engine> engine,
   }
 }
 
-Executor::~Executor() = default;
+Executor::~Executor() {
+  if (on_device_ == nullptr) return;
+  on_device_->order.Drain();
+  CollectFinished();
+}
 
 Result<std::unique_ptr<Executor>> Executor::Create(
-    std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile) {
+    std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile,
+    ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(std::move(engine), std::move(profile)));
-  ContextOptions options;
+  Engine& loaded = *executor->engine_;
+  ContextOptions context_options;
   // Where layers cost nothing until somebody listens, one context serves every call.
-  options.layer_times = !executor->engine_->layers_arrive_late();
-  TRTSCOPE_ASSIGN_OR_RETURN(executor->context_,
-                            BoundContext::Create(*executor->engine_, options));
+  context_options.layer_times = !loaded.layers_arrive_late();
+  if (loaded.device().type != device::DeviceType::kHost) {
+    TRTSCOPE_ASSIGN_OR_RETURN(device::Device* const device, device::GetDevice(loaded.device()));
+    executor->on_device_ = std::make_unique<OnDevice>(*device, loaded, *executor->profile_);
+    executor->workspace_ = std::move(options.workspace);
+    if (executor->workspace_ == nullptr) {
+      executor->workspace_ = std::make_unique<DeviceWorkspace>(*device);
+    }
+    context_options.user_managed_workspace = true;
+  }
+  TRTSCOPE_ASSIGN_OR_RETURN(executor->context_, BoundContext::Create(loaded, context_options));
   return executor;
 }
 
 // Type and place are compared on every call; a shape only when it differs from the one that the
 // context holds, which was checked when it was set.
-Status Executor::CheckInput(int i, const TensorView& view) const {
+Status Executor::CheckInput(const BoundContext& context, int i, const TensorView& view) const {
   const TensorInfo& info = input(i);
   if (view.dtype != info.dtype) {
     return InvalidArgument(InputLabel(id(), i, info) + ": expected " +
@@ -61,7 +77,7 @@ Status Executor::CheckInput(int i, const TensorView& view) const {
     return InvalidArgument(InputLabel(id(), i, info) + ": expected a tensor on " +
                            ToString(expected) + ", got one on " + ToString(view.device));
   }
-  if (context_->HasShape(i, view.shape)) return OkStatus();
+  if (context.HasShape(i, view.shape)) return OkStatus();
   if (view.shape.rank != info.shape.rank) {
     return InvalidArgument(InputLabel(id(), i, info) + ": expected rank " +
                            std::to_string(info.shape.rank) + " " + ToString(info.shape) +
@@ -84,19 +100,31 @@ Status Executor::CheckInput(int i, const TensorView& view) const {
   return OkStatus();
 }
 
-// Layers that come during the enqueue go straight to the call's record; nobody listens otherwise.
-Status Executor::ListenToLayers(profiling::CallRecorder& recorder) {
-  profiling::LayerSink* sink = nullptr;
-  if (recorder.layers()) {
-    if (!inspected_) {
-      inspected_ = true;
-      if (auto json = engine_->InspectorJson(); json.ok()) {
-        profile_->SetInspectorJson(*std::move(json));
-      }
-    }
-    if (!engine_->layers_arrive_late()) sink = &recorder.layer_sink();
+// Contexts share one block, which only grows: their calls never overlap.
+Status Executor::ProvideWorkspace(BoundContext& context, device::StreamRef stream,
+                                  profiling::CallRecorder& recorder) {
+  if (context.workspace_bytes() == 0) return OkStatus();
+  if (context.workspace_bytes() > workspace_bytes_) {
+    recorder.Enter(Phase::kWorkspace);
+    TRTSCOPE_ASSIGN_OR_RETURN(workspace_data_,
+                              workspace_->Reserve(context.workspace_bytes(), stream));
+    workspace_bytes_ = context.workspace_bytes();
   }
-  return context_->SetLayerSink(sink);
+  return context.SetWorkspace(workspace_data_, workspace_bytes_);
+}
+
+void Executor::Inspect() {
+  if (inspected_) return;
+  inspected_ = true;
+  if (auto json = engine_->InspectorJson(); json.ok()) {
+    profile_->SetInspectorJson(*std::move(json));
+  }
+}
+
+void Executor::CollectFinished() {
+  if (on_device_->timeline.pending() == 0) return;
+  on_device_->timeline.Collect();
+  on_device_->layers.Deliver(on_device_->timeline);
 }
 
 Result<std::string> Executor::InspectorJson() {
@@ -105,7 +133,12 @@ Result<std::string> Executor::InspectorJson() {
 }
 
 Executor::Call::Call(Executor& executor)
-    : executor_(executor), lock_(executor.mutex_), recorder_(*executor.profile_) {}
+    : executor_(executor),
+      lock_(executor.mutex_),
+      recorder_(*executor.profile_),
+      context_(executor.context_.get()) {
+  if (executor.on_device_ != nullptr) executor.CollectFinished();
+}
 
 Status Executor::Call::Failed(Status status) {
   if (!status.ok()) {
@@ -122,16 +155,25 @@ Status Executor::Call::BindInputs(std::span<const TensorView> inputs, device::St
 Status Executor::Call::BindInputsOrFail(std::span<const TensorView> inputs,
                                         device::StreamRef stream) {
   Executor& e = executor_;
-  BoundContext& context = *e.context_;
   recorder_.Enter(Phase::kInputBinding);
   if (inputs.size() != static_cast<size_t>(e.input_count_)) {
     return InvalidArgument("engine '" + e.id() + "': expected " + std::to_string(e.input_count_) +
                            " inputs, got " + std::to_string(inputs.size()));
   }
+  if (recorder_.layers()) {
+    e.Inspect();
+    if (e.engine_->layers_arrive_late() && e.on_device_ != nullptr) {
+      begin_ns_ = profiling::NowNs();
+      TRTSCOPE_ASSIGN_OR_RETURN(BoundContext* const measuring,
+                                e.on_device_->layers.ContextForCall());
+      if (measuring != nullptr) context_ = measuring;
+    }
+  }
+  BoundContext& context = *context_;
   bool infer = e.has_shape_tensors_ || !context.shapes_known();
   for (int i = 0; i < e.input_count_; ++i) {
     const TensorView& input = inputs[static_cast<size_t>(i)];
-    TRTSCOPE_RETURN_IF_ERROR(e.CheckInput(i, input));
+    TRTSCOPE_RETURN_IF_ERROR(e.CheckInput(context, i, input));
     infer = infer || !context.HasShape(i, input.shape);
   }
   if (infer) TRTSCOPE_RETURN_IF_ERROR(context.SetShapes(inputs, stream, e.id()));
@@ -142,28 +184,68 @@ Status Executor::Call::BindInputsOrFail(std::span<const TensorView> inputs,
     recorder_.Enter(Phase::kShapeInference);
     TRTSCOPE_RETURN_IF_ERROR(context.InferOutputs());
   }
+  TRTSCOPE_RETURN_IF_ERROR(e.ProvideWorkspace(context, stream, recorder_));
   recorder_.Leave();
   return OkStatus();
 }
 
 const Dims& Executor::Call::OutputShape(int i) const {
-  return executor_.context_->shape(executor_.input_count_ + i);
+  return context_->shape(executor_.input_count_ + i);
 }
 
 Status Executor::Call::BindOutput(int i, void* data) {
-  return Failed(executor_.context_->SetAddress(executor_.input_count_ + i, data));
+  return Failed(context_->SetAddress(executor_.input_count_ + i, data));
 }
 
 Status Executor::Call::UseAllocator(int i, OutputAllocator* allocator) {
-  return Failed(executor_.context_->SetAllocator(executor_.input_count_ + i, allocator));
+  return Failed(context_->SetAllocator(executor_.input_count_ + i, allocator));
 }
 
 Status Executor::Call::Enqueue(device::StreamRef stream) {
-  TRTSCOPE_RETURN_IF_ERROR(Failed(executor_.ListenToLayers(recorder_)));
-  recorder_.Enter(Phase::kEnqueueHost);
-  TRTSCOPE_RETURN_IF_ERROR(Failed(executor_.context_->context().Enqueue(stream)));
+  Status status = Failed(EnqueueOrFail(stream));
   recorder_.Leave();
-  return OkStatus();
+  return status;
+}
+
+Status Executor::Call::EnqueueOrFail(device::StreamRef stream) {
+  if (executor_.on_device_ != nullptr) return EnqueueOnDevice(stream);
+  // On the host, layers come while the call runs and go straight to its record.
+  const bool listen = recorder_.layers() && stream.handle == nullptr;
+  TRTSCOPE_RETURN_IF_ERROR(context_->SetLayerSink(listen ? &recorder_.layer_sink() : nullptr));
+  recorder_.Enter(Phase::kEnqueueHost);
+  return context_->context().Enqueue(stream);
+}
+
+Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
+  OnDevice& on_device = *executor_.on_device_;
+  const bool measured_layers = context_ != executor_.context_.get();
+  TRTSCOPE_RETURN_IF_ERROR(on_device.order.Enter(stream));
+  if (recorder_.phases()) {
+    TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
+  }
+  recorder_.Enter(Phase::kEnqueueHost);
+  Status enqueued = context_->context().Enqueue(stream);
+  recorder_.Leave();
+  Status timed;
+  if (enqueued.ok()) {
+    timed = on_device.timeline.End(stream);
+  } else {
+    on_device.timeline.Abandon();
+  }
+  Status ordered = on_device.order.Leave(stream);  // also after a failure: a part may run
+  TRTSCOPE_RETURN_IF_ERROR(std::move(enqueued));
+  TRTSCOPE_RETURN_IF_ERROR(std::move(timed));
+  if (measured_layers) on_device.layers.Enqueued(recorder_.call(), on_device.timeline);
+  if (begin_ns_ != 0) {
+    LayerSampler& sampler = on_device.layers.sampler();
+    const int64_t host_ns = profiling::NowNs() - begin_ns_;
+    if (measured_layers) {
+      sampler.ObserveMeasured(host_ns + on_device.layers.delivery_ns());
+    } else {
+      sampler.ObservePlain(host_ns);
+    }
+  }
+  return ordered;
 }
 
 }  // namespace trtscope::engine

@@ -12,6 +12,11 @@
 //   call.Enqueue(stream)
 //   // ~Call: commit what was measured, unlock
 //
+// On a device, a call returns when its work is enqueued; nothing here waits for it.  GPU spans and
+// layer times of earlier calls are collected at later ones (gpu_timeline.h, late_layers.h).  Calls
+// on different streams are put in order on the device (stream_order.h).  On the host, a call on
+// the calling thread is done when it returns; layers of one on a HostStream are not measured.
+//
 // Each step opens its phase of names.h.  Shapes and addresses reach the context only when they
 // changed.  Errors name the engine and the tensor, what came and what was expected; no string is
 // made on the path that succeeds.
@@ -26,14 +31,25 @@
 
 #include "core/engine/bound_context.h"
 #include "core/engine/engine.h"
+#include "core/engine/gpu_timeline.h"
+#include "core/engine/late_layers.h"
+#include "core/engine/stream_order.h"
+#include "core/engine/workspace.h"
 
 namespace trtscope::engine {
+
+struct ExecutorOptions {
+  /// Where scratch memory comes from; the device itself when null.
+  std::unique_ptr<Workspace> workspace;
+};
 
 class Executor {
  public:
   /// Takes the engine; makes its first context.
   static Result<std::unique_ptr<Executor>> Create(
-      std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile);
+      std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile,
+      ExecutorOptions options = {});
+  /// Waits for work in flight, so that the contexts may go.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -61,23 +77,41 @@ class Executor {
   class Call;
 
  private:
+  // What only an engine on a device has: work that outlives its call.
+  struct OnDevice {
+    OnDevice(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
+        : order(device), timeline(device, profile), layers(engine, profile) {}
+    StreamOrder order;
+    GpuTimeline timeline;
+    LateLayers layers;
+  };
+
   Executor(std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile);
-  Status CheckInput(int i, const TensorView& view) const;
-  Status ListenToLayers(profiling::CallRecorder& recorder);
+  Status CheckInput(const BoundContext& context, int i, const TensorView& view) const;
+  Status ProvideWorkspace(BoundContext& context, device::StreamRef stream,
+                          profiling::CallRecorder& recorder);
+  void Inspect();
+  void CollectFinished();
 
   std::mutex mutex_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<profiling::EngineProfile> profile_;
   int input_count_;
-  std::unique_ptr<BoundContext> context_;
-  bool inspected_ = false;          // the profile has the inspector's JSON
   bool has_shape_tensors_ = false;  // values of inputs decide shapes: infer on every call
+  bool inspected_ = false;          // the profile has the inspector's JSON
+  std::unique_ptr<Workspace> workspace_;  // before the contexts that use it
+  void* workspace_data_ = nullptr;
+  size_t workspace_bytes_ = 0;
+  std::unique_ptr<BoundContext> context_;
+  std::unique_ptr<OnDevice> on_device_;
 };
 
 class Executor::Call {
  public:
   explicit Call(Executor& executor);
   ~Call() = default;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
   profiling::CallRecorder& recorder() { return recorder_; }
 
@@ -95,11 +129,15 @@ class Executor::Call {
 
  private:
   Status BindInputsOrFail(std::span<const TensorView> inputs, device::StreamRef stream);
+  Status EnqueueOrFail(device::StreamRef stream);
+  Status EnqueueOnDevice(device::StreamRef stream);
   Status Failed(Status status);  // marks the call when the status is an error
 
   Executor& executor_;
   std::lock_guard<std::mutex> lock_;
   profiling::CallRecorder recorder_;
+  BoundContext* context_;     // that serves this call
+  int64_t begin_ns_ = 0;      // read when late layers may be measured, for the sampler
 };
 
 }  // namespace trtscope::engine

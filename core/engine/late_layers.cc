@@ -1,0 +1,37 @@
+#include "core/engine/late_layers.h"
+
+#include "core/profiling/clock.h"
+
+namespace trtscope::engine {
+
+Result<BoundContext*> LateLayers::ContextForCall() {
+  // The records of one call are kept at a time; the next waits its turn rather than replace them.
+  if (awaiting() || !sampler_.Take()) return static_cast<BoundContext*>(nullptr);
+  if (context_ == nullptr) {
+    TRTSCOPE_ASSIGN_OR_RETURN(
+        context_, BoundContext::Create(engine_, {.layer_times = true,
+                                                 .user_managed_workspace = true}));
+  }
+  return context_.get();
+}
+
+void LateLayers::Enqueued(uint64_t call, GpuTimeline& timeline) {
+  if (!timeline.Watch(call)) return;  // not measured: nothing would ever tell that it is done
+  awaited_call_ = call;
+}
+
+void LateLayers::Deliver(GpuTimeline& timeline) {
+  if (!awaiting()) return;
+  const GpuTimeline::Watched watched = timeline.watched();
+  if (watched.state == GpuTimeline::WatchState::kPending) return;
+  const uint64_t call = awaited_call_;
+  awaited_call_ = 0;
+  if (watched.state == GpuTimeline::WatchState::kLost) return;
+  const int64_t begin_ns = profiling::NowNs();
+  profiling::LayerSink& sink = profile_.BeginLateLayers(call, watched.start_ns);
+  if (context_->SetLayerSink(&sink).ok()) (void)context_->context().DeliverLayers().ok();
+  profile_.FinishLateLayers();
+  delivery_ns_ = profiling::NowNs() - begin_ns;
+}
+
+}  // namespace trtscope::engine

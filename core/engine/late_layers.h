@@ -1,0 +1,53 @@
+#ifndef TRTSCOPE_CORE_ENGINE_LATE_LAYERS_H_
+#define TRTSCOPE_CORE_ENGINE_LATE_LAYERS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "core/engine/bound_context.h"
+#include "core/engine/engine.h"
+#include "core/engine/gpu_timeline.h"
+#include "core/engine/layer_sampler.h"
+
+namespace trtscope::engine {
+
+/// Layer times of an engine whose layers arrive after their work (Engine::layers_arrive_late).
+///
+/// A second context measures, made when layers are first asked for, and serves one call in N.  The
+/// plain context is never touched: it is as fast after profiling as before, and turning profiling
+/// on or off detaches and frees nothing that is in use.  Layers are delivered once the call's own
+/// GPU span was seen to be complete, because asking earlier would wait.
+///
+/// Externally synchronized (the engine's mutex).
+class LateLayers {
+ public:
+  LateLayers(Engine& engine, profiling::EngineProfile& profile)
+      : engine_(engine), profile_(profile) {}
+
+  LayerSampler& sampler() { return sampler_; }
+
+  /// The context for a call whose layers shall be measured, or null when the plain one serves it.
+  Result<BoundContext*> ContextForCall();
+
+  /// That call was enqueued, and `timeline` measures it; or it failed, and nothing is awaited.
+  void Enqueued(uint64_t call, GpuTimeline& timeline);
+
+  /// Delivers what is complete.  After GpuTimeline::Collect.  Never waits.
+  void Deliver(GpuTimeline& timeline);
+
+  bool awaiting() const { return awaited_call_ != 0; }
+  /// Host time that the last delivery took, for the sampler.
+  int64_t delivery_ns() const { return delivery_ns_; }
+
+ private:
+  Engine& engine_;
+  profiling::EngineProfile& profile_;
+  LayerSampler sampler_;
+  std::unique_ptr<BoundContext> context_;
+  uint64_t awaited_call_ = 0;
+  int64_t delivery_ns_ = 0;
+};
+
+}  // namespace trtscope::engine
+
+#endif  // TRTSCOPE_CORE_ENGINE_LATE_LAYERS_H_

@@ -1,0 +1,63 @@
+#include "core/engine/layer_sampler.h"
+
+#include <gtest/gtest.h>
+
+namespace trtscope::engine {
+namespace {
+
+TEST(LayerSampler, AGivenIntervalIsKept) {
+  LayerSampler sampler;
+  sampler.SetInterval(4);
+  int taken = 0;
+  for (int call = 0; call < 40; ++call) {
+    const bool take = sampler.Take();
+    EXPECT_EQ(take, call % 4 == 0) << call;
+    taken += take;
+  }
+  EXPECT_EQ(taken, 10);
+}
+
+TEST(LayerSampler, EveryCallWhenAskedFor) {
+  LayerSampler sampler;
+  sampler.SetInterval(1);
+  for (int call = 0; call < 5; ++call) EXPECT_TRUE(sampler.Take());
+}
+
+// What is added stays under the budget, whatever measuring costs.
+TEST(LayerSampler, TheBudgetHolds) {
+  for (const int64_t plain : {8'000, 29'000, 95'000}) {
+    for (const int64_t extra : {0, 500, 10'000, 60'000, 1'000'000}) {
+      LayerSampler sampler;
+      int64_t added = 0, total = 0;
+      int taken = 0;
+      for (int call = 0; call < 100'000; ++call) {
+        total += plain;
+        if (sampler.Take()) {
+          sampler.ObserveMeasured(plain + extra);
+          added += extra;
+          ++taken;
+        } else {
+          sampler.ObservePlain(plain);
+        }
+      }
+      EXPECT_GT(taken, 1) << plain << " " << extra;
+      EXPECT_LE(added * 100, total * LayerSampler::kBudgetPercent + 2 * 100 * extra)
+          << plain << " " << extra << " taken " << taken;
+    }
+  }
+}
+
+TEST(LayerSampler, FreeMeasuringIsAlwaysTaken) {
+  LayerSampler sampler;
+  for (int call = 0; call < 10; ++call) {
+    if (sampler.Take()) {
+      sampler.ObserveMeasured(1000);
+    } else {
+      sampler.ObservePlain(1000);
+    }
+  }
+  EXPECT_EQ(sampler.interval(), 1u);
+}
+
+}  // namespace
+}  // namespace trtscope::engine
