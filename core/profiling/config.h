@@ -23,7 +23,7 @@ namespace trtscope::profiling {
 struct Config {
   Level level = Level::kOff;
   Format format = Format::kPerfetto;
-  std::string path_prefix;  // folder of the trace files; the system's temporary one by default
+  std::string path_prefix;   // folder of the trace files; the system's temporary one by default
   std::string filter = "*";  // glob over engine ids
   uint64_t generation = 0;   // grows by one with every change
 
@@ -35,9 +35,7 @@ extern std::atomic<uint64_t> global_generation;
 }
 
 /// The current generation: one acquire load.
-inline uint64_t Generation() {
-  return internal::global_generation.load(std::memory_order_acquire);
-}
+inline uint64_t Generation() { return internal::global_generation.load(std::memory_order_acquire); }
 
 /// One coherent copy of every field.
 Config Snapshot();

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,14 +46,14 @@ class LayerSink {
 
 /// A device span, known after its call has returned.
 struct GpuSpan {
-  uint64_t call = 0;         // CallRecorder::call() of the call it belongs to
-  int64_t start_ns = 0;      // estimate on NowNs()'s clock
-  int64_t duration_ns = 0;   // measured between device events
+  uint64_t call = 0;        // CallRecorder::call() of the call it belongs to
+  int64_t start_ns = 0;     // estimate on NowNs()'s clock
+  int64_t duration_ns = 0;  // measured between device events
 };
 
 class CallRecorder;
-class EngineStats;   // statistics.h
-class TraceStream;   // trace_stream.h
+class EngineStats;  // statistics.h
+class TraceStream;  // trace_stream.h
 
 class EngineProfile {
  public:
@@ -76,7 +77,8 @@ class EngineProfile {
   /// Applies settings that changed since the last call and returns the level in force: one
   /// atomic load when nothing changed.  (engine mutex)
   Level Sync() {
-    if (applied_generation_ != Generation()) [[unlikely]] Apply();
+    if (applied_generation_ != Generation()) [[unlikely]]
+      Apply();
     return level_;
   }
   Level level() const { return level_; }
@@ -96,10 +98,15 @@ class EngineProfile {
  private:
   friend class CallRecorder;
   struct State;
+  static constexpr uint64_t kNeverApplied = ~uint64_t{0};
   explicit EngineProfile(EngineIdentity identity);
   void Apply();
+  void ApplyOwn();
+  /// Opens the trace if the settings ask for one, and keeps it open for one call.  May find
+  /// newer settings on the way: look at level_ afterwards.
+  bool EnterStream();
 
-  uint64_t applied_generation_ = ~uint64_t{0};
+  uint64_t applied_generation_ = kNeverApplied;
   Level level_ = Level::kOff;
   std::unique_ptr<State> state_;
 };
@@ -109,10 +116,12 @@ class EngineProfile {
 class CallRecorder {
  public:
   explicit CallRecorder(EngineProfile& profile) : profile_(profile), level_(profile.Sync()) {
-    if (level_ != Level::kOff) [[unlikely]] Start();
+    if (level_ != Level::kOff) [[unlikely]]
+      Start();
   }
   ~CallRecorder() {
-    if (level_ != Level::kOff) [[unlikely]] Commit();
+    if (level_ != Level::kOff) [[unlikely]]
+      Commit();
   }
   CallRecorder(const CallRecorder&) = delete;
   CallRecorder& operator=(const CallRecorder&) = delete;
@@ -125,27 +134,33 @@ class CallRecorder {
   /// Ends the open phase, if any, and opens `phase` at the same instant.  A phase may be opened
   /// more than once in a call: its statistics count the call's sum, its spans stay separate.
   void Enter(Phase phase) {
-    if (phases()) [[unlikely]] EnterSlow(phase);
+    if (phases()) [[unlikely]]
+      EnterSlow(phase);
   }
   void Leave() {
-    if (phases()) [[unlikely]] LeaveSlow();
+    if (phases()) [[unlikely]]
+      LeaveSlow();
   }
 
   /// The sink for layers that arrive during this call.  Valid only when layers().
   LayerSink& layer_sink();
+
+  struct Span {
+    int64_t start_ns;
+    int64_t end_ns;
+    Phase phase;
+  };
+  /// The phases so far, in the order they were opened; the last one is still open until Leave.
+  std::span<const Span> spans() const { return {spans_.data(), span_count_}; }
 
   /// The call failed: its spans are kept and marked, and the table counts it as an error.
   void MarkFailed() { failed_ = true; }
 
  private:
   static constexpr size_t kMaxSpans = 16;
-  struct OpenSpan {
-    int64_t start_ns;
-    int64_t end_ns;
-    Phase phase;
-  };
   void Start();
   void Commit();
+  void CloseSpan(int64_t now_ns);
   void EnterSlow(Phase phase);
   void LeaveSlow();
 
@@ -153,10 +168,12 @@ class CallRecorder {
   Level level_;
   bool failed_ = false;
   bool open_ = false;
+  bool traced_ = false;
   uint8_t span_count_ = 0;
   uint64_t call_ = 0;
   int64_t start_ns_ = 0;
-  std::array<OpenSpan, kMaxSpans> spans_;  // filled only when phases() are on
+  uint32_t epoch_ = 0;                 // of fork.h, when the call began
+  std::array<Span, kMaxSpans> spans_;  // filled only when phases() are on
 };
 
 }  // namespace trtscope::profiling

@@ -58,8 +58,8 @@ struct PhaseInfo {
 };
 
 inline constexpr std::array<PhaseInfo, kPhaseCount> kPhases = {{
-    {Phase::kDelegate, "torchtrt.delegate", "total", TraceFile::kEngineExecution,
-     Level::kDelegate, true, "The whole host side of one engine call."},
+    {Phase::kDelegate, "torchtrt.delegate", "total", TraceFile::kEngineExecution, Level::kDelegate,
+     true, "The whole host side of one engine call."},
     {Phase::kWorkspace, "torchtrt.workspace", "workspace", TraceFile::kEngineExecution,
      Level::kPhases, true, "Allocation of the engine's scratch memory."},
     {Phase::kInputBinding, "torchtrt.input_binding", "inputs", TraceFile::kInput, Level::kPhases,
@@ -74,8 +74,8 @@ inline constexpr std::array<PhaseInfo, kPhaseCount> kPhases = {{
      "engine is asynchronous."},
     {Phase::kOutputStaging, "torchtrt.output_staging", "staging", TraceFile::kOutput,
      Level::kPhases, true, "Copies from the device that the caller asked for."},
-    {Phase::kSynchronize, "torchtrt.synchronize", "synchronize", TraceFile::kOutput,
-     Level::kPhases, true, "Waiting that the runtime's contract needs in any case."},
+    {Phase::kSynchronize, "torchtrt.synchronize", "synchronize", TraceFile::kOutput, Level::kPhases,
+     true, "Waiting that the runtime's contract needs in any case."},
     {Phase::kGpu, "torchtrt.gpu", "gpu", TraceFile::kEngineExecution, Level::kPhases, false,
      "Device time of one call between two events on its stream, collected when known complete."},
 }};

@@ -1,0 +1,432 @@
+#include "core/profiling/trace_stream.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "core/profiling/clock.h"
+#include "core/profiling/diagnostics.h"
+#include "core/profiling/json_text.h"
+
+namespace trtscope::profiling {
+namespace {
+
+// An event must fit a page (json_array_file.h), so the text in it is cut: `args` say which layer
+// it is in any case, and the tables hold the whole name.
+constexpr size_t kMaxNameBytes = 1024;
+constexpr size_t kMaxIdBytes = 512;
+
+// Lanes are tracks that are no threads: above every thread id that Linux gives out (2^22).
+constexpr int kLaneBase = 0x4000'0000;
+constexpr int kLanesPerEngine = 64;
+constexpr int kLanesOfAKind = kLanesPerEngine / 2;
+
+thread_local constinit char this_thread_mark = 0;
+
+std::string HostName() {
+  char name[256] = "";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string ProcessName() {
+  return program_invocation_short_name != nullptr ? program_invocation_short_name : "process";
+}
+
+std::string Hex(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+TraceStream::TraceStream(std::shared_ptr<EngineStats> stats, const Effective& effective,
+                         uint64_t first_call)
+    : stats_(std::move(stats)),
+      format_(effective.format),
+      folder_(effective.path_prefix),
+      first_call_(first_call),
+      max_level_(effective.level) {}
+
+bool TraceStream::Enter() {
+  // Against MarkClosing and then ReadyToFinish, both sequentially consistent: either the closer
+  // sees this user, or this user sees the closing.
+  users_.store(users_.load(std::memory_order_relaxed) + 1);
+  if (closing_.load()) [[unlikely]] {
+    Exit();
+    return false;
+  }
+  user_thread_.store(&this_thread_mark, std::memory_order_relaxed);
+  return true;
+}
+
+bool TraceStream::UsedByThisThread() const {
+  return users_.load() != 0 && user_thread_.load(std::memory_order_relaxed) == &this_thread_mark;
+}
+
+void TraceStream::RaiseLevel(Level level) {
+  if (level > max_level()) max_level_.store(level, std::memory_order_relaxed);
+}
+
+bool TraceStream::Serves(const Effective& settings) const {
+  return settings.level != Level::kOff && settings.format == format_ &&
+         settings.path_prefix == folder_;
+}
+
+// --- files ---
+
+bool TraceStream::PickStem() {
+  // Nothing is overwritten: neither another process's files (host and pid are in the name) nor
+  // an earlier trace of this engine.  OpenFile claims the name for good.
+  const std::string base = folder_ + (folder_.ends_with('/') ? "" : "/") + stats_->file_stem() +
+                           "." + SafeFileName(host_) + "." + std::to_string(pid_);
+  constexpr int kMaxTraces = 100'000;
+  for (int n = 0; n < kMaxTraces; ++n) {
+    stem_ = n == 0 ? base : base + "." + std::to_string(n);
+    bool taken = FileExists(stem_ + ".engine.metadata.json");
+    for (size_t i = 0; i < kFileCount && !taken; ++i) {
+      const std::string path = PathOf(i);
+      taken = FileExists(path) || FileExists(path + ".partial") || FileExists(path + ".opening");
+    }
+    if (taken) continue;
+    const Status status = OpenFile(static_cast<size_t>(TraceFile::kEngineExecution));
+    if (status.ok()) return true;
+    if (status.code() == StatusCode::kFailedPrecondition) continue;  // just taken by another
+    stem_.clear();
+    Fail(status);
+    return false;
+  }
+  stem_.clear();
+  Fail(ResourceExhausted("no free file name like " + base + ".N"));
+  return false;
+}
+
+std::string TraceStream::PathOf(size_t file) const {
+  return stem_ + std::string(kTraceFileSuffixes[file]);
+}
+
+void TraceStream::AppendMetadataHead(std::string_view name, int tid) {
+  event_ += "{\"name\":";
+  AppendJsonString(event_, name);
+  event_ += ",\"cat\":\"__metadata\",\"ph\":\"M\",\"pid\":";
+  AppendInt(event_, pid_);
+  event_ += ",\"tid\":";
+  AppendInt(event_, tid);
+  event_ += ",\"ts\":0.000,\"args\":{";
+}
+
+Status TraceStream::OpenFile(size_t file) {
+  event_.clear();
+  AppendMetadataHead("process_name", pid_);
+  event_ += "\"name\":";
+  AppendJsonString(event_, ProcessName(), kMaxIdBytes);
+  event_ += "}}";
+  Output& output = outputs_[file];
+  TRTSCOPE_RETURN_IF_ERROR(output.file.Open(PathOf(file), event_));
+  WriteMetadata(output);
+  return OkStatus();
+}
+
+void TraceStream::WriteMetadata(Output& output) {
+  // One instant on both clocks: `ts` is CLOCK_MONOTONIC, logs are CLOCK_REALTIME.
+  const ClockPair clocks = ReadClockPair();
+  event_.clear();
+  AppendMetadataHead("trtscope.clock", pid_);
+  event_ += "\"clock\":\"CLOCK_MONOTONIC\",\"monotonic_ns\":";
+  AppendInt(event_, clocks.monotonic_ns);
+  event_ += ",\"realtime_ns\":";
+  AppendInt(event_, clocks.realtime_ns);
+  event_ += "}}";
+  output.file.Append(event_);
+
+  const EngineIdentity& identity = stats_->identity();
+  event_.clear();
+  AppendMetadataHead("trtscope.engine", pid_);
+  const auto text = [&](std::string_view key, std::string_view value, bool last = false) {
+    AppendJsonString(event_, key);
+    event_ += ':';
+    AppendJsonString(event_, value, kMaxIdBytes);
+    if (!last) event_ += ',';
+  };
+  text("engine", stats_->id());
+  text("plan_hash", Hex(identity.plan_hash));
+  text("implementation", identity.implementation);
+  text("runtime", identity.runtime);
+  text("host", host_);
+  text("format", Name(format_), true);
+  event_ += "}}";
+  output.file.Append(event_);
+}
+
+void TraceStream::OpenFiles() {
+  if (failed_ || finished()) return;
+  if (stem_.empty()) {
+    pid_ = static_cast<int>(::getpid());
+    host_ = HostName();
+    engine_args_ = ",\"args\":{\"engine\":";
+    AppendJsonString(engine_args_, stats_->id(), kMaxIdBytes);
+    engine_args_ += ",\"call\":";
+    for (const PhaseInfo& info : kPhases) {
+      std::string& head = heads_[static_cast<size_t>(info.phase)];
+      head = "{\"name\":";
+      AppendJsonString(head, info.event);
+      head += ",\"cat\":\"torchtrt\",\"ph\":\"X\",\"pid\":";
+      AppendInt(head, pid_);
+      head += ",\"tid\":";
+    }
+    if (Status status = MakeFolders(folder_); !status.ok()) return Fail(status);
+    if (!PickStem()) return;
+  }
+  if (max_level() < Level::kPhases) return;
+  for (size_t i = 0; i < kFileCount; ++i) {
+    if (outputs_[i].file.is_open()) continue;
+    if (Status status = OpenFile(i); !status.ok()) return Fail(status);
+  }
+}
+
+void TraceStream::Fail(const Status& status) {
+  failed_ = true;
+  std::string id = stats_->id();
+  if (id.size() > kMaxIdBytes) id = id.substr(0, kMaxIdBytes) + "...";
+  ReportProblem("the trace of engine '" + id + "' is incomplete or missing: " +
+                std::string(status.message()) + "; its counters go on");
+}
+
+// --- events ---
+
+void TraceStream::NameTrack(Output& output, int tid, std::string_view name) {
+  if (!output.tracks.insert(tid).second) return;
+  event_.clear();
+  AppendMetadataHead("thread_name", tid);
+  event_ += "\"name\":";
+  AppendJsonString(event_, name, kMaxNameBytes);
+  event_ += "}}";
+  output.file.Append(event_);
+}
+
+void TraceStream::AppendSlice(Output& output, const std::string& head, int tid,
+                              const SpanRecord& record, std::string_view extra_args) {
+  event_.clear();
+  event_ += head;
+  AppendInt(event_, tid);
+  event_ += ",\"ts\":";
+  AppendMicros(event_, record.start_ns);
+  event_ += ",\"dur\":";
+  AppendMicros(event_, record.duration_ns);
+  event_ += engine_args_;
+  AppendUint(event_, record.call);
+  event_ += extra_args;
+  if (record.flags & kSpanFailed) event_ += ",\"failed\":true";
+  if (record.flags & kSpanEstimated) event_ += ",\"start\":\"estimated\"";
+  event_ += "}}";
+  output.file.Append(event_);
+}
+
+void TraceStream::AppendOnLane(Lanes& lanes, int first_lane, std::string_view lane_name,
+                               const std::string& head, SpanRecord record,
+                               std::string_view extra_args) {
+  size_t lane = 0;
+  while (lane < lanes.end_ns.size() && lanes.end_ns[lane] > record.start_ns) ++lane;
+  if (lane == lanes.end_ns.size()) {
+    if (lane < kLanesOfAKind) {
+      lanes.end_ns.push_back(0);
+    } else {
+      // No lane is left: the slice starts where the last one frees, and says so.
+      --lane;
+      record.start_ns = lanes.end_ns[lane];
+      record.flags = static_cast<uint8_t>(record.flags | kSpanEstimated);
+    }
+  }
+  lanes.end_ns[lane] = record.start_ns + record.duration_ns;
+  const int tid = kLaneBase + static_cast<int>(stats_->uid() % 0x80'0000) * kLanesPerEngine +
+                  first_lane + static_cast<int>(lane);
+  Output& output = outputs_[static_cast<size_t>(TraceFile::kEngineExecution)];
+  if (!output.tracks.contains(tid)) {
+    std::string name(lane_name);
+    if (lane > 0) name += " " + std::to_string(lane + 1);
+    NameTrack(output, tid, name + " " + stats_->id());
+  }
+  AppendSlice(output, head, tid, record, extra_args);
+}
+
+const std::string& TraceStream::LayerHead(uint32_t row) {
+  if (row >= layer_heads_.size()) {
+    layer_heads_.resize(row + 1);
+    layer_args_.resize(row + 1);
+  }
+  std::string& head = layer_heads_[row];
+  if (head.empty()) {
+    const auto [name, position] = stats_->Layer(row);
+    head = "{\"name\":";
+    AppendJsonString(head, name, kMaxNameBytes);
+    head += ",\"cat\":\"";
+    head += kLayerCategory;
+    head += "\",\"ph\":\"X\",\"pid\":";
+    AppendInt(head, pid_);
+    head += ",\"tid\":";
+    std::string& args = layer_args_[row];
+    args = ",\"layer\":";
+    AppendUint(args, position);
+    if (name.size() > kMaxNameBytes) {
+      args += ",\"name_bytes\":";
+      AppendUint(args, name.size());
+    }
+  }
+  return head;
+}
+
+void TraceStream::WriteLayer(const SpanRecord& record) {
+  const std::string& head = LayerHead(record.name);
+  AppendOnLane(layer_lanes_, 0, "layers", head, record, layer_args_[record.name]);
+}
+
+void TraceStream::WritePhase(const SpanRecord& record, int tid, const std::string& thread_name) {
+  const PhaseInfo& info = kPhases[record.name];
+  if (format_ == Format::kTrex) {
+    timings_.Add(info.phase, record.call, record.start_ns, record.duration_ns);
+  }
+  const std::string& head = heads_[record.name];
+  if (!info.host_time) {
+    AppendOnLane(gpu_lanes_, kLanesOfAKind, "gpu", head, record, ",\"clock\":\"device events\"");
+    return;
+  }
+  Output& output = outputs_[static_cast<size_t>(info.file)];
+  NameTrack(output, tid, thread_name);
+  AppendSlice(output, head, tid, record, {});
+}
+
+void TraceStream::Write(const SpanRecord& raw, int tid, const std::string& thread_name) {
+  if (failed_ || finished()) return Drop(1);
+  SpanRecord record = raw;
+  // Times from a runtime below may be anything; sums of what is left cannot overflow.
+  constexpr int64_t kMaxTime = int64_t{1} << 60;
+  record.start_ns = std::clamp<int64_t>(record.start_ns, 0, kMaxTime);
+  record.duration_ns = std::clamp<int64_t>(record.duration_ns, 0, kMaxTime);
+  if (static_cast<SpanKind>(record.kind) == SpanKind::kLayer) {
+    WriteLayer(record);
+  } else {
+    WritePhase(record, tid, thread_name);
+  }
+  // Half a gigabyte does not open in a viewer: end here, the engine's next call begins anew.
+  const auto& main = outputs_[static_cast<size_t>(TraceFile::kEngineExecution)].file;
+  if (main.size() > file_limit_) MarkClosing();
+}
+
+void TraceStream::WriteDropped() {
+  const uint64_t dropped = dropped_.load(std::memory_order_relaxed);
+  if (dropped == dropped_written_) return;
+  dropped_written_ = dropped;
+  event_.clear();
+  event_ +=
+      "{\"name\":\"trtscope.dropped_spans\",\"cat\":\"torchtrt\",\"ph\":\"i\",\"s\":\"p\","
+      "\"pid\":";
+  AppendInt(event_, pid_);
+  event_ += ",\"tid\":";
+  AppendInt(event_, pid_);
+  event_ += ",\"ts\":";
+  AppendMicros(event_, NowNs());
+  event_ += ",\"args\":{\"engine\":";
+  AppendJsonString(event_, stats_->id(), kMaxIdBytes);
+  event_ += ",\"dropped_spans\":";
+  AppendUint(event_, dropped);
+  event_ += "}}";
+  outputs_[static_cast<size_t>(TraceFile::kEngineExecution)].file.Append(event_);
+}
+
+void TraceStream::Flush() {
+  if (failed_ || finished()) return;
+  WriteDropped();
+  for (Output& output : outputs_) {
+    if (!output.file.is_open()) continue;
+    if (Status status = output.file.Flush(); !status.ok()) return Fail(status);
+  }
+}
+
+void TraceStream::Finish(std::vector<std::string>& files) {
+  if (finished()) return;
+  if (!stem_.empty()) {
+    WriteDropped();
+    event_.clear();
+    AppendMetadataHead("trtscope.end", pid_);
+    event_ += "\"dropped_spans\":";
+    AppendUint(event_, dropped_.load(std::memory_order_relaxed));
+    event_ += ",\"complete\":";
+    event_ += failed_ ? "false" : "true";
+    event_ += "}}";
+    for (Output& output : outputs_) {
+      if (!output.file.is_open()) continue;
+      output.file.Append(event_);
+      if (Status status = output.file.Finish(); !status.ok()) Fail(status);
+      if (FileExists(output.file.path())) files.push_back(output.file.path());
+    }
+    WriteTrexFiles(files);
+  }
+  // A finished stream may be held by its engine until its next call: give the memory back.
+  layer_heads_ = {};
+  layer_args_ = {};
+  timings_ = {};
+  baseline_.reset();
+  finished_.store(true, std::memory_order_release);
+}
+
+void TraceStream::WriteTrexFiles(std::vector<std::string>& files) {
+  const bool trex = format_ == Format::kTrex;
+  const bool layers = max_level() >= Level::kLayers;
+  const auto write = [&](const char* suffix, const std::string& text) {
+    const std::string path = stem_ + suffix;
+    if (Status status = WriteFileAtomically(path, text); !status.ok()) return Fail(status);
+    files.push_back(path);
+  };
+  if (layers) {
+    write(".engine.profile.json",
+          TrexProfile(stats_->LayersSince(baseline_.value_or(LayerBaseline{}))));
+  }
+  if (!trex || max_level() < Level::kPhases) return;
+  const auto graph = stats_->inspector_json();
+  if (layers && graph != nullptr) write(".engine.graph.json", *graph);
+  const ClockPair clocks = ReadClockPair();
+  write(".engine.timing.json", timings_.Json(opened_ns_));
+  const EngineIdentity& identity = stats_->identity();
+  std::string out = "{";
+  const auto text = [&](std::string_view key, std::string_view value) {
+    out += out.size() == 1 ? "\n  " : ",\n  ";
+    AppendJsonString(out, key);
+    out += ": ";
+    AppendJsonString(out, value);
+  };
+  const auto number = [&](std::string_view key, uint64_t value) {
+    out += ",\n  ";
+    AppendJsonString(out, key);
+    out += ": ";
+    AppendUint(out, value);
+  };
+  text("engine", stats_->id());
+  text("name", identity.name);
+  text("plan_hash", Hex(identity.plan_hash));
+  text("implementation", identity.implementation);
+  text("runtime", identity.runtime);
+  text("host", host_);
+  text("compute_is", timings_.has_gpu() ? "device time between events"
+                                        : "host time of the enqueue: no device time was measured");
+  text("graph", graph != nullptr ? "inspector" : "the engine gave no inspector information");
+  number("pid", static_cast<uint64_t>(pid_));
+  number("timed_calls", timings_.size());
+  number("calls_left_out", timings_.left_out());
+  number("dropped_spans", dropped_.load(std::memory_order_relaxed));
+  number("time_zero_monotonic_ns", static_cast<uint64_t>(opened_ns_));
+  number("monotonic_ns", static_cast<uint64_t>(clocks.monotonic_ns));
+  number("realtime_ns", static_cast<uint64_t>(clocks.realtime_ns));
+  out += "\n}\n";
+  write(".engine.metadata.json", out);
+}
+
+void TraceStream::AbandonInChild() {
+  for (Output& output : outputs_) output.file.Abandon();
+}
+
+}  // namespace trtscope::profiling

@@ -1,0 +1,102 @@
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "core/profiling/config.h"
+#include "core/profiling/report.h"
+#include "core/profiling/trtscope.h"
+
+namespace trtscope::profiling {
+namespace {
+
+constexpr char kVersion[] = "0.1.0";
+
+/// The thread's last message.  A plain buffer: no destructor that could run too early, and no
+/// allocation that could fail while telling of a failure.
+thread_local constinit char last_error[1024] = "";
+
+int Fail(StatusCode code, std::string_view message) noexcept {
+  const size_t length = message.copy(last_error, sizeof last_error - 1);
+  last_error[length] = '\0';
+  return static_cast<int>(code);
+}
+
+template <typename Function>
+int Call(Function function) noexcept {
+  try {
+    last_error[0] = '\0';
+    const Status status = function();
+    return status.ok() ? 0 : Fail(status.code(), status.message());
+  } catch (const std::exception& e) {
+    return Fail(StatusCode::kInternal, e.what());
+  }
+}
+
+template <typename Setter>
+int Set(const char* what, const char* value, Setter setter) noexcept {
+  return Call([&]() -> Status {
+    if (value == nullptr) return InvalidArgument(std::string(what) + " is a null pointer");
+    return setter(std::string_view(value));
+  });
+}
+
+/// Null when memory runs out.
+template <typename Function>
+char* Text(Function function) noexcept {
+  char* out = nullptr;
+  Call([&]() -> Status {
+    const std::string text = function();
+    out = static_cast<char*>(std::malloc(text.size() + 1));
+    if (out == nullptr) return ResourceExhausted("no memory for a text");
+    std::memcpy(out, text.c_str(), text.size() + 1);
+    return OkStatus();
+  });
+  return out;
+}
+
+}  // namespace
+}  // namespace trtscope::profiling
+
+namespace profiling = trtscope::profiling;
+
+extern "C" {
+
+const char* trtscope_version(void) { return profiling::kVersion; }
+const char* trtscope_last_error(void) { return profiling::last_error; }
+void trtscope_free(char* text) { std::free(text); }
+
+int trtscope_set_profile_level(const char* level) {
+  return profiling::Set("profile level", level,
+                        [](std::string_view value) { return profiling::SetLevel(value); });
+}
+int trtscope_set_profile_format(const char* format) {
+  return profiling::Set("profile format", format,
+                        [](std::string_view value) { return profiling::SetFormat(value); });
+}
+int trtscope_set_profile_path_prefix(const char* folder) {
+  return profiling::Set("profile path prefix", folder,
+                        [](std::string_view value) { return profiling::SetPathPrefix(value); });
+}
+int trtscope_set_profile_filter(const char* glob) {
+  return profiling::Set("profile filter", glob,
+                        [](std::string_view value) { return profiling::SetFilter(value); });
+}
+int trtscope_set_profile_execution(int enabled) {
+  return profiling::Call([&] { return profiling::SetExecution(enabled != 0); });
+}
+
+char* trtscope_get_config(void) { return profiling::Text(profiling::ConfigJson); }
+char* trtscope_timing_table(void) { return profiling::Text(profiling::TimingTable); }
+char* trtscope_timing_json(void) { return profiling::Text(profiling::TimingJson); }
+void trtscope_reset_timing(void) {
+  profiling::Call([] {
+    profiling::ResetTiming();
+    return trtscope::OkStatus();
+  });
+}
+char* trtscope_flush_traces(void) { return profiling::Text(profiling::FlushTraces); }
+char* trtscope_names_json(void) { return profiling::Text(profiling::NamesJson); }
+
+}  // extern "C"
