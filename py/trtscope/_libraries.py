@@ -1,0 +1,156 @@
+"""Finds this package's libraries and loads them in the order they need.
+
+``libtrtscope_core.so`` needs nothing; ``libtrtscope_torch.so`` needs it and torch.  Both lie in
+the package's ``lib`` folder, or in the one that ``TRTSCOPE_LIBRARY_DIR`` names.  Runtime libraries
+of other packages (ExecuTorch's) are found without importing those packages: their folders are
+told to the core, which opens what a plan asks for when it does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from trtscope._errors import TrtscopeError
+
+ENV_LIBRARY_DIR = "TRTSCOPE_LIBRARY_DIR"
+#: More folders for runtime libraries, joined by ``:``, looked at before the packages' own.
+ENV_RUNTIME_PATH = "TRTSCOPE_RUNTIME_PATH"
+
+CORE = "libtrtscope_core.so"
+TORCH = "libtrtscope_torch.so"
+HOST = "libtrtscope_host.so"
+
+# Packages that carry runtime libraries, with the folder of each that holds them.
+_RUNTIME_PACKAGES = (("executorch", "lib"),)
+
+_lock = threading.RLock()
+_loaded: dict[str, ctypes.CDLL] = {}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library that was looked for: its name, and where it is; None when it is not there."""
+
+    name: str
+    path: Path | None
+
+
+def folders() -> list[Path]:
+    """Where this package's libraries are looked for, in order."""
+    override = os.environ.get(ENV_LIBRARY_DIR)
+    own = Path(__file__).parent / "lib"
+    return [Path(override), own] if override else [own]
+
+
+def find(name: str) -> Library:
+    """The first file of this name in ``folders()``."""
+    for folder in folders():
+        if (folder / name).is_file():
+            return Library(name, folder / name)
+    return Library(name, None)
+
+
+def runtime_folders() -> list[Path]:
+    """Folders of runtime libraries: those of the environment, then those of installed packages."""
+    found = [Path(p) for p in os.environ.get(ENV_RUNTIME_PATH, "").split(os.pathsep) if p]
+    for package, sub in _RUNTIME_PACKAGES:
+        spec = find_spec(package)
+        for root in (spec.submodule_search_locations or []) if spec else []:
+            if (folder := Path(root) / sub).is_dir():
+                found.append(folder)
+    return found
+
+
+def _open(name: str) -> ctypes.CDLL:
+    if name in _loaded:
+        return _loaded[name]
+    library = find(name)
+    if library.path is None:
+        looked = ", ".join(str(f) for f in folders())
+        raise TrtscopeError(
+            f"{name} is not in {looked}: this installation of trtscope is not whole"
+        )
+    try:
+        _loaded[name] = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_LOCAL)
+    except OSError as error:
+        raise TrtscopeError(f"{library.path} cannot be loaded: {error}") from error
+    return _loaded[name]
+
+
+def load_core() -> ctypes.CDLL:
+    """Loads the core, once, and tells it where runtime libraries are.
+
+    Raises:
+        TrtscopeError: it is not there or cannot be loaded.
+    """
+    with _lock:
+        first = CORE not in _loaded
+        core = _open(CORE)
+        if first:
+            add = core.trtscope_add_library_path
+            add.argtypes = [ctypes.c_char_p]
+            add.restype = None
+            for folder in (*runtime_folders(), *folders()):
+                add(os.fsencode(folder))
+        return core
+
+
+def core() -> ModuleType:
+    """The module ``trtscope._core``, with the library it needs loaded first.
+
+    Raises:
+        TrtscopeError: a library is not there or cannot be loaded.
+    """
+    load_core()
+    try:
+        return import_module("trtscope._core")
+    except ImportError as error:
+        raise TrtscopeError(f"trtscope._core cannot be imported: {error}") from error
+
+
+def load_torch() -> Any:
+    """Loads the LibTorch half, once; then ``torch.ops.tensorrt`` and ``torch.classes.tensorrt``
+    are there, with the operators' fakes.  Returns ``torch.ops.tensorrt``.
+
+    Raises:
+        ImportError: another library has registered these names in this process.
+        TrtscopeError: the library is not there or was built for another torch.
+    """
+    import torch
+
+    with _lock:
+        if TORCH not in _loaded:
+            load_core()
+            if _is_registered():
+                raise ImportError(_TAKEN)
+            half = _open(TORCH)
+            report = half.trtscope_torch_load_error
+            report.restype = ctypes.c_char_p
+            if (message := report()) is not None:
+                raise ImportError(message.decode("utf-8", "replace"))
+        from trtscope import _fake
+
+        _fake.register()
+        return torch.ops.tensorrt
+
+
+_TAKEN = (
+    "trtscope cannot be loaded into this process: another library (Torch-TensorRT's runtime?) has "
+    "already registered torch.ops.tensorrt; load one of the two"
+)
+
+
+def _is_registered() -> bool:
+    import torch
+
+    return bool(torch._C._dispatch_has_kernel("tensorrt::execute_engine")) or (
+        "tensorrt::execute_engine" in torch._C._dispatch_get_all_op_names()
+    )

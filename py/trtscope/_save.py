@@ -1,0 +1,229 @@
+"""``trtscope.save`` and ``trtscope.load``: AOTInductor packages with engines inside."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtscope._errors import PackageError, TrtscopeError
+from trtscope._package import INPUTS_KEY, Package, read_package
+
+if TYPE_CHECKING:
+    import torch
+    from torch.export import ExportedProgram
+
+
+def save(
+    program: ExportedProgram,
+    path: str | os.PathLike[str],
+    inputs: Sequence[torch.Tensor] | None = None,
+    *,
+    progress: bool | None = None,
+) -> Path:
+    """Compiles a program with AOTInductor into a package; engines inside stay engines.
+
+    What the inputs look like is recorded in the package, so that ``trtscope profile`` can make
+    some of its own.
+
+    Args:
+        program: of ``trtscope.compile``, or of ``torch.export.export``.
+        path: of the package; must end in ``.pt2``.
+        inputs: typical inputs, for the record (sizes, and the range of integers); by default
+            those that the program was exported with.
+        progress: whether to show progress; by default if standard error is a terminal.
+
+    Returns:
+        The package's path.
+
+    Raises:
+        TrtscopeError: there is no C++ compiler, or the compilation failed.
+    """
+    import torch
+    from torch.export import ExportedProgram
+
+    from trtscope import _libraries
+    from trtscope._engine import first_line
+    from trtscope._progress import step
+
+    path = Path(path)
+    if not isinstance(program, ExportedProgram):
+        raise TrtscopeError(
+            f"save takes the result of trtscope.compile or torch.export.export, not a "
+            f"{type(program).__name__}"
+        )
+    if path.suffix != ".pt2":
+        raise TrtscopeError(f"a package's name must end in .pt2: {path}")
+    if not any(shutil.which(c) for c in (os.environ.get("CXX", "g++"), "g++", "clang++")):
+        raise TrtscopeError(
+            "AOTInductor needs a C++ compiler to make a package and found none: install g++ or "
+            "name one in CXX"
+        )
+    _libraries.load_torch()
+    metadata = {}
+    if (record := _describe_inputs(program, inputs)) is not None:
+        metadata[INPUTS_KEY] = json.dumps(record, separators=(",", ":"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with step(f"Compiling {path.name}", progress=progress), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch._inductor.aoti_compile_and_package(
+                program,
+                package_path=os.fspath(path),
+                inductor_configs={"aot_inductor.metadata": metadata},
+            )
+    except Exception as error:
+        raise TrtscopeError(
+            f"AOTInductor cannot compile {path.name}: {first_line(error)}"
+        ) from error
+    return path
+
+
+def _describe_inputs(
+    program: ExportedProgram, inputs: Sequence[Any] | None
+) -> list[dict[str, Any]] | None:
+    """The record of a program's inputs; None if they are not simply tensors.
+
+    A list, in calling order, of {"name", "keyword", "dtype", "shape", "bounds", "dense",
+    "values"}: the sizes of ``inputs`` (or of the exported example), each dimension's inclusive
+    bounds, whether the compiled code takes the input to be dense in memory, and for integers the
+    range of their values.
+    """
+    import torch
+
+    args, kwargs = program.example_inputs or ((), {})
+    keywords = [None] * len(args) + list(kwargs)
+    examples = [*args, *kwargs.values()] if inputs is None else list(inputs)
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    names = program.graph_signature.user_inputs
+    if inputs is not None:
+        keywords = [None] * len(examples)
+    if len(examples) != len(names) or not all(isinstance(e, torch.Tensor) for e in examples):
+        return None
+    record = []
+    for name, keyword, example in zip(names, keywords, examples, strict=True):
+        node = nodes.get(str(name))
+        fake = node.meta.get("val") if node is not None else None
+        if not isinstance(fake, torch.Tensor):
+            return None
+        bounds = [_size_bounds(program, size) for size in fake.shape]
+        entry: dict[str, Any] = {
+            "name": str(name),
+            "keyword": keyword,
+            "dtype": str(example.dtype).removeprefix("torch."),
+            "shape": list(example.shape),
+            "bounds": [list(b) for b in bounds],
+            "dense": example.is_contiguous(),
+        }
+        whole = not example.dtype.is_floating_point and not example.dtype.is_complex
+        if whole and example.numel():
+            entry["values"] = [int(example.min()), int(example.max())]
+        record.append(entry)
+    return record
+
+
+def _size_bounds(program: ExportedProgram, size: Any) -> tuple[int, int | None]:
+    from trtscope._graph import expression
+
+    expr = expression(size)
+    if expr.is_number:
+        return int(expr), int(expr)
+    found = program.range_constraints.get(expr)
+    if found is None:
+        return 0, None
+    low = int(found.lower) if found.lower.is_finite else 0
+    return low, int(found.upper) if found.upper.is_finite and found.upper.is_Integer else None
+
+
+class Runner:
+    """A loaded package: call it like the model.
+
+    Calls may come from several threads; those of one engine run one after another.
+    """
+
+    def __init__(self, package: Package, compiled: Any) -> None:
+        self._package = package
+        self._compiled = compiled
+        record = package.inputs or []
+        self._dense_args = [bool(e.get("dense")) for e in record if e.get("keyword") is None]
+        self._dense_kwargs = {
+            str(e["keyword"]) for e in record if e.get("keyword") and e.get("dense")
+        }
+
+    @property
+    def path(self) -> Path:
+        return self._package.path
+
+    @property
+    def package(self) -> Package:
+        """What is inside, as ``trtscope inspect`` shows it."""
+        return self._package
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Compiled code takes the strides it was compiled with for granted and reads wrong numbers
+        # through others; where the package says that they were dense, they are made so.
+        if any(self._dense_args[: len(args)]):
+            args = tuple(
+                _densely(a) if dense else a
+                for a, dense in zip_longest(args, self._dense_args[: len(args)], fillvalue=False)
+            )
+        if self._dense_kwargs and kwargs:
+            kwargs = {k: _densely(v) if k in self._dense_kwargs else v for k, v in kwargs.items()}
+        return self._compiled(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"trtscope.Runner({str(self.path)!r}, {len(self._package.engines)} engines)"
+
+
+def _densely(value: Any) -> Any:
+    contiguous = getattr(value, "contiguous", None)
+    return value if contiguous is None else contiguous()
+
+
+def load(path: str | os.PathLike[str], *, model: str | None = None) -> Runner:
+    """Loads an AOTInductor package, of any making, and the runtime that its engines need.
+
+    Args:
+        path: of the package.
+        model: which of its models, if it holds several.
+
+    Raises:
+        PackageError: the file is not there, is no compiled package, or an engine in it cannot be
+            loaded; the message says what was found.
+    """
+    package = read_package(path)
+    if package.kind != "aotinductor":
+        raise PackageError(
+            f"{package.path} holds an exported program, not a compiled one: make a package of it "
+            f"with trtscope.save(torch.export.load({str(package.path)!r}), ...)"
+        )
+    for engine in package.engines:
+        if engine.error is not None:
+            raise PackageError(f"{package.path}: {engine.file}: {engine.error}")
+    if model is None:
+        if len(package.models) > 1 and "model" not in package.models:
+            raise PackageError(
+                f"{package.path} holds several models; choose one: {', '.join(package.models)}"
+            )
+        model = "model" if "model" in package.models else package.models[0]
+    elif model not in package.models:
+        raise PackageError(
+            f"{package.path} holds no model {model!r}; it holds {', '.join(package.models)}"
+        )
+
+    from trtscope import _libraries
+    from trtscope._engine import first_line
+
+    _libraries.load_torch()
+    from torch._inductor.package.package import load_package
+
+    try:
+        compiled = load_package(os.fspath(package.path), model)
+    except RuntimeError as error:
+        raise PackageError(f"{package.path} cannot be loaded: {first_line(error)}") from error
+    return Runner(package, compiled)

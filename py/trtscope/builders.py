@@ -1,0 +1,38 @@
+"""Engine builders, public: use one with options, or add one of your own.
+
+``trtscope.compile(program, engine=HostBuilder(xnnpack=True))``
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trtscope._builders import (
+    BuildRequest,
+    BuiltEngine,
+    EngineBuilder,
+    builder_names,
+    get_builder,
+    register_builder,
+)
+
+if TYPE_CHECKING:
+    from trtscope._builders.host import HostBuilder
+
+__all__ = [
+    "BuildRequest",
+    "BuiltEngine",
+    "EngineBuilder",
+    "HostBuilder",
+    "builder_names",
+    "get_builder",
+    "register_builder",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "HostBuilder":
+        from trtscope._builders.host import HostBuilder
+
+        return HostBuilder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

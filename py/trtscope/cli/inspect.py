@@ -1,0 +1,146 @@
+"""``trtscope inspect``: the engines inside a package, read without loading any."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from typing import Any
+
+from trtscope import _libraries
+from trtscope._errors import PackageError, TrtscopeError
+from trtscope._metadata import Metadata
+from trtscope._package import Package, PackagedEngine, read_package
+from trtscope._state import EngineState
+from trtscope.cli._text import octets, printable, shape, table
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "inspect",
+        help="list the engines inside a package",
+        description="Lists the engines inside a .pt2 package: name, id, kind, version of their "
+        "builder, size, inputs and outputs. Loads none of them, so packages of other programs, "
+        "platforms and devices are read too.",
+    )
+    parser.add_argument("package", metavar="MODEL.pt2")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    package = read_package(arguments.package)
+    described = describe(package)
+    print(json.dumps(described, indent=2) if arguments.json else _text(package, described))
+    return 1 if any("error" in engine for engine in described["engines"]) else 0
+
+
+def describe(package: Package) -> dict[str, Any]:
+    """What ``inspect --json`` prints."""
+    ordinals: Counter[tuple[str, int]] = Counter()
+    return {
+        "package": str(package.path),
+        "kind": package.kind,
+        "models": list(package.models),
+        "target": package.target,
+        "inputs": package.inputs,
+        "other_objects": package.other_objects,
+        "engines": [_engine(engine, ordinals) for engine in package.engines],
+    }
+
+
+def _engine(engine: PackagedEngine, ordinals: Counter[tuple[str, int]]) -> dict[str, Any]:
+    described: dict[str, Any] = {"file": engine.file, "graph_names": list(engine.graph_names)}
+    state = engine.state
+    if state is None:
+        return {**described, "error": engine.error}
+    described |= {
+        "name": state.name,
+        "abi_version": state.abi_version,
+        "device": state.device,
+        "target_platform": state.target_platform,
+        "hardware_compatible": state.hardware_compatible,
+        "output_allocator": state.output_allocator,
+        "aliased_io": [list(a) for a in state.aliased_io],
+    }
+    try:
+        info = _libraries.core().plan_info(state.plan)
+    except TrtscopeError as error:
+        return {**described, "size": len(state.plan), "error": str(error)}
+    # As the runtime would name the engines if it loaded this package alone.
+    key = (state.name, int(info["hash"]))
+    described |= {
+        "id": f"{state.name}-{key[1]:016x}"[: len(state.name) + 13] + f"-{ordinals[key]}",
+        "kind": info["kind"],
+        "builder_version": info["builder_version"],
+        "size": info["size"],
+    }
+    ordinals[key] += 1
+    try:
+        return {**described, **_bindings(state)}
+    except PackageError as error:
+        return {**described, "error": str(error)}
+
+
+def _bindings(state: EngineState) -> dict[str, Any]:
+    """Inputs and outputs; names alone when the metadata is another exporter's."""
+    metadata = Metadata.from_json(state.metadata)
+    if metadata is None:
+        return {
+            "inputs": [{"name": n} for n in state.input_names],
+            "outputs": [{"name": n} for n in state.output_names],
+        }
+    return {
+        "inputs": [t.to_json() for t in metadata.inputs],
+        "outputs": [t.to_json() for t in metadata.outputs],
+        "symbols": {name: list(bounds) for name, bounds in metadata.symbols.items()},
+        "built_with": metadata.builder_version,
+    }
+
+
+def _text(package: Package, described: dict[str, Any]) -> str:
+    engines = described["engines"]
+    what = "AOTInductor package" if package.kind == "aotinductor" else "exported program"
+    lines = [
+        f"{printable(str(package.path))}: {what}, {len(engines)} "
+        f"engine{'' if len(engines) == 1 else 's'}"
+        + (f", {package.other_objects} other custom objects" if package.other_objects else "")
+    ]
+    if package.target:
+        target = ((k.removeprefix("AOTI_").lower(), v) for k, v in sorted(package.target.items()))
+        lines.append("compiled for " + ", ".join(f"{k} {v}" for k, v in target if v))
+    readable = [e for e in engines if "id" in e]
+    if readable:
+        lines += [
+            "",
+            table(
+                ("id", "kind", "builder", "size", "platform", "state"),
+                [
+                    (
+                        e["id"],
+                        e["kind"],
+                        e.get("built_with") or e["builder_version"],
+                        octets(e["size"]),
+                        e["target_platform"],
+                        f"version {e['abi_version']}",
+                    )
+                    for e in readable
+                ],
+            ),
+        ]
+    for engine in readable:
+        lines += ["", printable(engine["id"])]
+        for what in ("inputs", "outputs"):
+            for tensor in engine.get(what, ()):
+                lines.append(f"  {what[:-1]:6} {printable(tensor['name'])}{_type(tensor)}")
+        for name, (low, high) in engine.get("symbols", {}).items():
+            lines.append(f"  {name} = {low}..{'' if high is None else high}")
+    for engine in engines:
+        if "error" in engine:
+            name = engine.get("name") or engine["file"]
+            lines += ["", f"{printable(name)}: {printable(engine['error'])}"]
+    return "\n".join(lines)
+
+
+def _type(tensor: dict[str, Any]) -> str:
+    return f"  {tensor['dtype']}{shape(tensor['shape'])}" if "dtype" in tensor else ""

@@ -1,0 +1,1 @@
+"""The demo: a sentence encoder with hidden engines, end to end (``trtscope demo``)."""
