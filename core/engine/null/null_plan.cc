@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/engine/json_dims.h"
+
 namespace trtscope::engine {
 namespace {
 
@@ -13,21 +15,9 @@ using Json = nlohmann::json;
 
 constexpr size_t kMagic = 4;  // "null"
 constexpr int64_t kMaxLayers = 1'000'000;
-constexpr int64_t kMaxElements = int64_t{1} << 48;  // octets stay far from overflow
-constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 Status Bad(const std::string& where, const std::string& what) {
   return DataLoss("null plan: " + where + " " + what);
-}
-
-// The library keeps unsigned values apart, and reads one above int64's range as negative.
-std::optional<int64_t> IntegerIn(const Json& json, int64_t min, int64_t max) {
-  if (!json.is_number_integer()) return std::nullopt;
-  if (const auto* value = json.get_ptr<const Json::number_unsigned_t*>()) {
-    if (*value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-  }
-  const int64_t value = json.get<int64_t>();
-  return value < min || value > max ? std::nullopt : std::optional(value);
 }
 
 // An integer of the object, or `fallback` where there is none.
@@ -46,22 +36,7 @@ Result<int64_t> Integer(const Json& object, const char* key, int64_t fallback, i
 }
 
 Result<Dims> Shape(const Json& list, const std::string& where, int64_t smallest) {
-  if (!list.is_array() || list.size() > Dims::kMaxRank) {
-    return Bad(where, "must be a list of at most " + std::to_string(Dims::kMaxRank) + " sizes");
-  }
-  Dims dims;
-  int64_t elements = 1;
-  for (const Json& size : list) {
-    const std::optional<int64_t> value = IntegerIn(size, smallest, kMaxDim);
-    if (!value) {
-      return Bad(where, "has a size that is not an integer from " + std::to_string(smallest) +
-                            " to " + std::to_string(kMaxDim));
-    }
-    dims[dims.rank++] = *value;
-    if (*value > 1 && __builtin_mul_overflow(elements, *value, &elements)) elements = kMaxElements;
-    if (elements >= kMaxElements) return Bad(where, "has too many elements");
-  }
-  return dims;
+  return DimsFromJson(list, "null plan: " + where, smallest);
 }
 
 // Name and type; `where` becomes a name for messages.
@@ -94,7 +69,7 @@ Status ParseInput(const Json& object, size_t index, device::DeviceType location,
     if (info.shape[d] >= 0) continue;
     range.min[d] = 0;
     range.opt[d] = 1;
-    range.max[d] = kMaxDim;
+    range.max[d] = kMaxJsonDim;
   }
   const std::pair<const char*, Dims*> parts[] = {
       {"min", &range.min}, {"opt", &range.opt}, {"max", &range.max}};
