@@ -21,6 +21,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from trtscope._errors import PackageError
@@ -139,19 +140,33 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def _call(name: str, values: list[Any]) -> Any:
-    if all(isinstance(v, int) for v in values):
-        return max(values) if name == "max" else min(values)
-    import torch
+@dataclass(frozen=True)
+class Arithmetic:
+    """What an expression's operators do to values that are no plain numbers."""
 
-    fold: Callable[[Any, Any], Any] = torch.sym_max if name == "max" else torch.sym_min
-    result = values[0]
-    for value in values[1:]:
-        result = fold(result, value)
-    return result
+    floordiv: Callable[[Any, Any], Any]
+    mod: Callable[[Any, Any], Any]
+    max: Callable[[Any, Any], Any]
+    min: Callable[[Any, Any], Any]
 
 
-def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
+def _sym(name: str) -> Callable[[Any, Any], Any]:
+    def fold(a: Any, b: Any) -> Any:
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b) if name == "max" else min(a, b)
+        import torch
+
+        combine: Callable[[Any, Any], Any] = torch.sym_max if name == "max" else torch.sym_min
+        return combine(a, b)
+
+    return fold
+
+
+#: For ints, SymInts, and fx proxies of them.
+NUMBERS = Arithmetic(operator.floordiv, operator.mod, _sym("max"), _sym("min"))
+
+
+def evaluate(expression: str, values: Mapping[str, Any], arithmetic: Arithmetic = NUMBERS) -> Any:
     """The value of a dimension's expression, given its symbols' values.
 
     Raises:
@@ -176,11 +191,14 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
                     and 0 <= right.value <= 8
                 ):
                     raise PackageError(f"dimension {expression!r}: the exponent must be 0 to 8")
-                return _BINARY[type(op)](walk(left), walk(right))
+                combine = {ast.FloorDiv: arithmetic.floordiv, ast.Mod: arithmetic.mod}.get(
+                    type(op), _BINARY[type(op)]
+                )
+                return combine(walk(left), walk(right))
             case ast.UnaryOp(ast.USub(), operand):
                 return -walk(operand)
             case ast.Call(ast.Name(id=name), args, []) if name in ("max", "min") and args:
-                return _call(name, [walk(a) for a in args])
+                return reduce(getattr(arithmetic, name), [walk(a) for a in args])
         raise PackageError(f"dimension {expression!r} is not arithmetic over symbols")
 
     try:

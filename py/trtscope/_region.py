@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from trtscope._errors import CompileError
 from trtscope._graph import dim_text, expression, expression_text, is_symbolic, value_of
-from trtscope._metadata import Metadata, TensorSpec, evaluate
+from trtscope._metadata import Arithmetic, Metadata, TensorSpec, evaluate
 from trtscope._partition import Group, baked_inputs
 
 
@@ -168,6 +167,7 @@ def expression_bounds(
 ) -> tuple[int, int | None]:
     """Inclusive bounds of a dimension's expression; an upper bound of None is no bound."""
     import sympy
+    from torch.utils._sympy.functions import FloorDiv, Max, Min, PythonMod
     from torch.utils._sympy.numbers import int_oo
     from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
@@ -176,66 +176,12 @@ def expression_bounds(
         names[name]: ValueRanges(low, int_oo if high is None else high)
         for name, (low, high) in symbols.items()
     }
-    found = bound_sympy(_sympify(text, names), ranges)
+    found = bound_sympy(evaluate(text, names, Arithmetic(FloorDiv, PythonMod, Max, Min)), ranges)
     low, high = found.lower, found.upper
     return (
         int(low) if low.is_finite else 0,
         int(high) if high.is_finite and high.is_Integer else None,
     )
-
-
-def _sympify(text: str, names: Mapping[str, Any]) -> Any:
-    from torch.utils._sympy.functions import FloorDiv, Max, Min, PythonMod
-
-    class Wrapped:
-        """sympy arithmetic whose // and % are the ones that torch bounds."""
-
-        def __init__(self, expr: Any) -> None:
-            self.expr = expr
-
-        def _combine(self, other: Any, fn: Any) -> Wrapped:
-            return Wrapped(fn(self.expr, _plain(other)))
-
-        def __add__(self, other: Any) -> Wrapped:
-            return self._combine(other, operator.add)
-
-        def __radd__(self, other: Any) -> Wrapped:
-            return Wrapped(_plain(other) + self.expr)
-
-        def __sub__(self, other: Any) -> Wrapped:
-            return self._combine(other, operator.sub)
-
-        def __rsub__(self, other: Any) -> Wrapped:
-            return Wrapped(_plain(other) - self.expr)
-
-        def __mul__(self, other: Any) -> Wrapped:
-            return self._combine(other, operator.mul)
-
-        def __rmul__(self, other: Any) -> Wrapped:
-            return Wrapped(_plain(other) * self.expr)
-
-        def __floordiv__(self, other: Any) -> Wrapped:
-            return self._combine(other, FloorDiv)
-
-        def __mod__(self, other: Any) -> Wrapped:
-            return self._combine(other, PythonMod)
-
-        def __pow__(self, other: Any) -> Wrapped:
-            return self._combine(other, operator.pow)
-
-        def __neg__(self) -> Wrapped:
-            return Wrapped(-self.expr)
-
-        def sym_max(self, other: Any) -> Wrapped:
-            return self._combine(other, Max)
-
-        def sym_min(self, other: Any) -> Wrapped:
-            return self._combine(other, Min)
-
-    def _plain(value: Any) -> Any:
-        return value.expr if isinstance(value, Wrapped) else value
-
-    return _plain(evaluate(text, {name: Wrapped(symbol) for name, symbol in names.items()}))
 
 
 def _sample_values(region: Region) -> dict[str, int]:

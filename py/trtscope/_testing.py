@@ -1,0 +1,71 @@
+"""Packages made by hand, for tests: what other programs' exporters write, octet for octet."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from trtscope._package import ENGINE_CLASS
+from trtscope._state import EngineState
+
+
+def pickle_object(fields: Sequence[str], class_name: str = ENGINE_CLASS) -> bytes:
+    """A custom object whose state is a list of strings, as TorchScript pickles it."""
+    module, _, name = class_name.rpartition(".")
+    out = io.BytesIO()
+    out.write(b"\x80\x02c" + f"{module}\n{name}\n".encode() + b"q\x00)\x81")
+    out.write(b"ctorch.jit._pickle\nrestore_type_tag\nq\x01](")
+    for field in fields:
+        data = field.encode()
+        out.write(b"X" + struct.pack("<I", len(data)) + data)
+    out.write(b"eX" + struct.pack("<I", 9) + b"List[str]\x86Rb.")
+    return wrap_pickle(out.getvalue())
+
+
+def wrap_pickle(pickled: bytes) -> bytes:
+    """The zip in which torch keeps a pickled object."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        archive.writestr("archive/version", "3\n")
+    return buffer.getvalue()
+
+
+def write_package(
+    path: Path, objects: Sequence[bytes], metadata: dict[str, str] | None = None
+) -> Path:
+    """An AOTInductor package with these custom objects and no compiled code."""
+    root = path.stem
+    with zipfile.ZipFile(path, "w") as archive:
+        names = {f"_torchbind_obj{i}": f"custom_obj_{i}" for i in range(len(objects))}
+        model = f"{root}/data/aotinductor/model"
+        archive.writestr(f"{model}/custom_objs_config.json", json.dumps(names))
+        archive.writestr(
+            f"{model}/abc.wrapper_metadata.json",
+            json.dumps({"AOTI_DEVICE_KEY": "cuda", "AOTI_MACHINE": "x86_64", **(metadata or {})}),
+        )
+        for i, data in enumerate(objects):
+            archive.writestr(f"{root}/data/constants/custom_obj_{i}", data)
+    return path
+
+
+def tensorrt_plan(version: Sequence[int] = (10, 3, 0, 26), size: int = 4096) -> bytes:
+    """Octets that begin like a TensorRT plan and mean nothing."""
+    return b"ftrt" + bytes(20) + bytes(version) + bytes(size - 28)
+
+
+def foreign_state(name: str = "_run_on_acc_0_engine", plan: bytes | None = None) -> EngineState:
+    """An engine as Torch-TensorRT packs it: opaque metadata, another platform."""
+    return EngineState(
+        name=name,
+        plan=tensorrt_plan() if plan is None else plan,
+        input_names=("x",),
+        output_names=("output0",),
+        device="0%9%0%0%NVIDIA H200",
+        metadata="gASVDAAAAAAAAACMCGV4YW1wbGWULg==",
+        target_platform="linux_aarch64",
+    )
