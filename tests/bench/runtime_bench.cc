@@ -4,6 +4,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/zeros.h>
 #include <benchmark/benchmark.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -25,9 +26,12 @@ std::vector<at::Tensor> Trivial(std::vector<at::Tensor> inputs, const EnginePtr&
   return {at::detail::empty_cpu(inputs[0].sizes(), inputs[0].scalar_type())};
 }
 
-TORCH_LIBRARY(trtscope_bench, m) {
-  m.def("trivial(Tensor[] inputs, __torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]");
-  m.impl("trivial", c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(Trivial));
+// In main(), when the class that the schema names is surely registered.
+void RegisterTrivial() {
+  auto* m = new torch::Library(torch::Library::DEF, "trtscope_bench", std::nullopt, __FILE__,
+                               __LINE__);
+  m->def("trivial(Tensor[] inputs, __torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]");
+  m->impl("trivial", c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(Trivial));
 }
 
 EnginePtr NullEngine(int layers) {
@@ -75,3 +79,9 @@ BENCHMARK_CAPTURE(BM_ExecuteEngine, layers_2000, profiling::Level::kLayers, 2000
 
 }  // namespace
 }  // namespace trtscope::runtime
+
+int main(int argc, char** argv) {
+  trtscope::runtime::RegisterTrivial();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
