@@ -19,7 +19,14 @@ class Arithmetic(EngineBuilder):
     """Supports a few operators and builds nothing."""
 
     name = "arithmetic"
-    known = ("aten.linear", "aten.relu", "aten.add", "aten.mul", "aten.view", "aten.split")
+    known: tuple[str, ...] = (
+        "aten.linear",
+        "aten.relu",
+        "aten.add",
+        "aten.mul",
+        "aten.view",
+        "aten.split",
+    )
 
     def reason_unsupported(self, node: torch.fx.Node) -> str | None:
         base = operator_name(node).rpartition(".")[0]
@@ -34,7 +41,7 @@ class Block(nn.Module):
         super().__init__()
         self.linear = nn.Linear(8, 8)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         return torch.relu(self.linear(x)) + 1
 
 
@@ -43,7 +50,7 @@ class Model(nn.Module):
         super().__init__()
         self.blocks = nn.ModuleList([Block(), Block()])
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor) -> Any:
         x = self.blocks[0](x)
         x = x.cumsum(1)  # nothing that Arithmetic knows
         return self.blocks[1](x) * 2
@@ -94,7 +101,7 @@ def test_a_kept_operator_that_is_not_there_is_a_mistake() -> None:
 
 def test_nothing_supported_lists_the_reasons() -> None:
     class Sums(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return x.cumsum(1).sin()
 
     with pytest.raises(CompileError) as error:
@@ -125,7 +132,7 @@ def test_calls_of_one_module_are_groups_of_their_own() -> None:
             super().__init__()
             self.block = Block()
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.block(self.block(x).cumsum(1))
 
     groups = by_modules(batch_of(Twice()), Arithmetic(), (), ["block"])
@@ -138,7 +145,7 @@ def test_a_module_with_an_unsupported_operator_names_it() -> None:
             super().__init__()
             self.model = Model()
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.model(x)
 
     with pytest.raises(
@@ -149,7 +156,7 @@ def test_a_module_with_an_unsupported_operator_names_it() -> None:
 
 def test_control_flow_in_a_module_is_named() -> None:
     class Choice(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t * 2, (x,))
 
     class Outer(nn.Module):
@@ -157,7 +164,7 @@ def test_control_flow_in_a_module_is_named() -> None:
             super().__init__()
             self.choice = Choice()
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.choice(x) + 1
 
     builder = Arithmetic()
@@ -170,7 +177,7 @@ def test_control_flow_in_a_module_is_named() -> None:
 
 def test_a_module_interrupted_from_outside_is_refused() -> None:
     class Hooked(nn.Module):
-        def forward(self, x: torch.Tensor, outside: Any) -> torch.Tensor:
+        def forward(self, x: torch.Tensor, outside: Any) -> Any:
             return torch.relu(outside(x + 1)) + 1
 
     class Outer(nn.Module):
@@ -179,7 +186,7 @@ def test_a_module_interrupted_from_outside_is_refused() -> None:
             self.hooked = Hooked()
             self.middle = nn.Linear(8, 8)
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.hooked(x, lambda t: t * 3)
 
     program = batch_of(Outer())
@@ -193,7 +200,7 @@ def test_a_module_interrupted_from_outside_is_refused() -> None:
 
 def test_dynamic_sizes_reach_the_region() -> None:
     class Fold(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return torch.relu(x.view(x.shape[0] * 2, 4)) + 1
 
     class Outer(nn.Module):
@@ -201,7 +208,7 @@ def test_dynamic_sizes_reach_the_region() -> None:
             super().__init__()
             self.fold = Fold()
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor) -> Any:
             return self.fold(x).cumsum(1)
 
     program = batch_of(Outer())
@@ -218,7 +225,7 @@ def test_dynamic_sizes_reach_the_region() -> None:
 
 def test_a_size_of_no_input_brings_its_owner_along() -> None:
     class Spread(nn.Module):
-        def forward(self, row: torch.Tensor, rows: int) -> torch.Tensor:
+        def forward(self, row: torch.Tensor, rows: int) -> Any:
             return row.expand(rows, 8) + 1
 
     class Outer(nn.Module):
@@ -226,7 +233,7 @@ def test_a_size_of_no_input_brings_its_owner_along() -> None:
             super().__init__()
             self.spread = Spread()
 
-        def forward(self, x: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        def forward(self, x: torch.Tensor, row: torch.Tensor) -> Any:
             return self.spread(row, x.shape[0]).cumsum(1)
 
     builder = Arithmetic()
@@ -246,7 +253,7 @@ def test_a_size_of_no_input_brings_its_owner_along() -> None:
 
 def test_sizes_that_depend_on_values_are_refused() -> None:
     class Spread(nn.Module):
-        def forward(self, row: torch.Tensor, rows: int) -> torch.Tensor:
+        def forward(self, row: torch.Tensor, rows: int) -> Any:
             return row.expand(rows, 8) + 1
 
     class Outer(nn.Module):
@@ -254,7 +261,7 @@ def test_sizes_that_depend_on_values_are_refused() -> None:
             super().__init__()
             self.spread = Spread()
 
-        def forward(self, row: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        def forward(self, row: torch.Tensor, count: torch.Tensor) -> Any:
             rows = count.item()
             torch._check(rows >= 2)
             torch._check(rows <= 9)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import trtscope
+from trtscope._state import EngineState
+from trtscope._testing import foreign_state
+
+
+@pytest.fixture(scope="module")
+def state() -> EngineState:
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.relu(x) + 1
+
+    program = torch.export.export(
+        Model(), (torch.randn(3, 8),), dynamic_shapes=({0: Dim("batch", min=1, max=16)},)
+    )
+    compiled = trtscope.compile(program, min_block_size=1)
+    (obj,) = (o for o in compiled.constants.values() if isinstance(o, torch.ScriptObject))
+    return trtscope.Engine(obj).state()
+
+
+def test_state_reads_back_and_runs(state: EngineState) -> None:
+    engine = trtscope.Engine.from_state(state)
+    assert engine.state() == state
+    assert engine.name == "_run_on_acc_0_engine"
+    assert engine.id.startswith("_run_on_acc_0_engine-")
+    torch.testing.assert_close(engine(-torch.ones(2, 8))[0], torch.ones(2, 8))
+
+
+def test_ids_are_stable_and_count_copies(state: EngineState) -> None:
+    named = dataclasses.replace(state, name="copies")
+    first, second = (trtscope.Engine.from_state(named) for _ in range(2))
+    stem = first.id.removesuffix("-0")
+    assert first.id == f"{stem}-0"
+    assert second.id == f"{stem}-1"
+
+
+def test_engines_copy_and_compare(state: EngineState) -> None:
+    engine = trtscope.Engine.from_state(state)
+    twin = trtscope.Engine(copy.deepcopy(engine.script_object))
+    assert twin.state() == engine.state()
+    torch.testing.assert_close(twin(torch.ones(1, 8)), engine(torch.ones(1, 8)))
+
+
+def test_plan_file_becomes_an_engine(state: EngineState, tmp_path: Path) -> None:
+    path = tmp_path / "relu.pte"
+    path.write_bytes(state.plan)
+    engine = trtscope.Engine.from_plan(path)
+    assert engine.name == "relu"
+    torch.testing.assert_close(engine(torch.ones(4, 8))[0], torch.full((4, 8), 2.0))
+
+    class Wrapper(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.engine = engine.script_object
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.ops.tensorrt.execute_engine([x], self.engine)[0] * 2
+
+    program = torch.export.export(
+        Wrapper(),
+        (torch.ones(4, 8),),
+        dynamic_shapes=({0: Dim("batch", min=1, max=16)},),
+        strict=False,
+    )
+    torch.testing.assert_close(program.module()(torch.ones(9, 8)), torch.full((9, 8), 4.0))
+
+
+def test_octets_become_an_engine(state: EngineState) -> None:
+    engine = trtscope.Engine.from_plan(state.plan, name="octets")
+    assert engine.name == "octets"
+
+
+def test_a_missing_or_foreign_plan_says_so(tmp_path: Path) -> None:
+    with pytest.raises(trtscope.TrtscopeError, match=r"cannot read plan .*No such file"):
+        trtscope.Engine.from_plan(tmp_path / "none.plan")
+    with pytest.raises(trtscope.TrtscopeError, match="'junk'"):
+        trtscope.Engine.from_plan(b"nothing that is a plan", name="junk")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"target_platform": "windows_x86_64"}, "windows_x86_64"),
+        ({"plan": b"no plan at all, but long enough"}, "theirs"),
+        ({"plan": b""}, "plan"),
+        ({"output_names": ()}, "output"),
+        ({"device": "cuda"}, "device"),
+    ],
+)
+def test_states_that_cannot_load_name_engine_and_field(
+    state: EngineState, change: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(trtscope.TrtscopeError) as error:
+        trtscope.Engine.from_state(dataclasses.replace(state, name="theirs", **change))
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_an_engine_of_another_machine_is_refused() -> None:
+    with pytest.raises(trtscope.TrtscopeError, match="linux_aarch64"):
+        trtscope.Engine.from_state(foreign_state())
+
+
+CLASH = """
+import torch
+library = torch.library.Library("tensorrt", "DEF")
+library.define("execute_engine(Tensor[] inputs, int engine) -> Tensor[]")
+import trtscope
+try:
+    trtscope.load_torch = trtscope._libraries.load_torch()
+except ImportError as error:
+    print("refused:", error)
+"""
+
+
+def test_another_library_with_these_names_is_one_clear_sentence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import trtscope._libraries\n" + CLASH],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("refused: trtscope cannot be loaded into this process")
+    assert done.stdout.count("\n") == 1
