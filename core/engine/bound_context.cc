@@ -92,10 +92,11 @@ Status BoundContext::InferOutputs() {
 }
 
 Status BoundContext::SetWorkspace(void* data, size_t bytes) {
-  if (data == workspace_) return OkStatus();
+  if (data == workspace_ && bytes == workspace_size_) return OkStatus();
   workspace_ = nullptr;
   TRTSCOPE_RETURN_IF_ERROR(context_->SetWorkspace(data, bytes));
   workspace_ = data;
+  workspace_size_ = bytes;
   return OkStatus();
 }
 

@@ -61,6 +61,7 @@ class BoundContext {
   profiling::LayerSink* sink_ = nullptr;
   size_t workspace_bytes_ = 0;
   void* workspace_ = nullptr;  // null: unset
+  size_t workspace_size_ = 0;
   int profile_ = 0;
   bool user_managed_workspace_;
   bool shapes_known_ = false;

@@ -47,9 +47,6 @@ Result<std::unique_ptr<Executor>> Executor::Create(
     ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(std::move(engine), std::move(profile)));
   Engine& loaded = *executor->engine_;
-  ContextOptions context_options;
-  // Where layers cost nothing until somebody listens, one context serves every call.
-  context_options.layer_times = !loaded.layers_arrive_late();
   if (loaded.device().type != device::DeviceType::kHost) {
     TRTSCOPE_ASSIGN_OR_RETURN(device::Device* const device, device::GetDevice(loaded.device()));
     executor->on_device_ = std::make_unique<OnDevice>(*device, loaded, *executor->profile_);
@@ -57,10 +54,35 @@ Result<std::unique_ptr<Executor>> Executor::Create(
     if (executor->workspace_ == nullptr) {
       executor->workspace_ = std::make_unique<DeviceWorkspace>(*device);
     }
-    context_options.user_managed_workspace = true;
   }
-  TRTSCOPE_ASSIGN_OR_RETURN(executor->context_, BoundContext::Create(loaded, context_options));
+  if (options.weight_streaming_budget) {
+    TRTSCOPE_RETURN_IF_ERROR(loaded.SetWeightStreamingBudget(*options.weight_streaming_budget));
+  }
+  TRTSCOPE_RETURN_IF_ERROR(executor->MakeContext());
   return executor;
+}
+
+Status Executor::MakeContext() {
+  ContextOptions options;
+  // Where layers cost nothing until somebody listens, one context serves every call.
+  options.layer_times = !engine_->layers_arrive_late();
+  options.user_managed_workspace = on_device_ != nullptr;
+  TRTSCOPE_ASSIGN_OR_RETURN(context_, BoundContext::Create(*engine_, options));
+  return OkStatus();
+}
+
+// Engines refuse to move weights under a context, so the contexts go and come back.
+Status Executor::SetWeightStreamingBudget(int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (on_device_ != nullptr) {
+    on_device_->order.Drain();
+    CollectFinished();
+    on_device_->layers.DropContext();
+  }
+  context_.reset();
+  Status budget = engine_->SetWeightStreamingBudget(bytes);
+  TRTSCOPE_RETURN_IF_ERROR(MakeContext());
+  return budget;
 }
 
 // Type and place are compared on every call; a shape only when it differs from the one that the
@@ -106,9 +128,14 @@ Status Executor::ProvideWorkspace(BoundContext& context, device::StreamRef strea
   if (context.workspace_bytes() == 0) return OkStatus();
   if (context.workspace_bytes() > workspace_bytes_) {
     recorder.Enter(Phase::kWorkspace);
+    workspace_bytes_ = 0;  // what was there is given up first, and stays so when this fails
     TRTSCOPE_ASSIGN_OR_RETURN(workspace_data_,
                               workspace_->Reserve(context.workspace_bytes(), stream));
     workspace_bytes_ = context.workspace_bytes();
+    workspace_stream_ = stream;
+  } else if (!(stream == workspace_stream_)) {
+    TRTSCOPE_RETURN_IF_ERROR(workspace_->UseOn(stream));
+    workspace_stream_ = stream;
   }
   return context.SetWorkspace(workspace_data_, workspace_bytes_);
 }

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ namespace trtscope::engine {
 struct ExecutorOptions {
   /// Where scratch memory comes from; the device itself when null.
   std::unique_ptr<Workspace> workspace;
+  /// Octets of streamable weights to keep resident (Engine::SetWeightStreamingBudget).
+  std::optional<int64_t> weight_streaming_budget;
 };
 
 class Executor {
@@ -73,6 +76,9 @@ class Executor {
 
   /// The engine's inspector JSON.  Takes the mutex.
   Result<std::string> InspectorJson();
+  /// Changes the budget of a loaded engine: waits for work in flight and makes the contexts anew,
+  /// also when the engine refuses it.  Takes the mutex.
+  Status SetWeightStreamingBudget(int64_t bytes);
 
   class Call;
 
@@ -90,6 +96,7 @@ class Executor {
   Status CheckInput(const BoundContext& context, int i, const TensorView& view) const;
   Status ProvideWorkspace(BoundContext& context, device::StreamRef stream,
                           profiling::CallRecorder& recorder);
+  Status MakeContext();
   void Inspect();
   void CollectFinished();
 
@@ -102,6 +109,7 @@ class Executor {
   std::unique_ptr<Workspace> workspace_;  // before the contexts that use it
   void* workspace_data_ = nullptr;
   size_t workspace_bytes_ = 0;
+  device::StreamRef workspace_stream_;
   std::unique_ptr<BoundContext> context_;
   std::unique_ptr<OnDevice> on_device_;
 };
@@ -126,6 +134,11 @@ class Executor::Call {
   Status UseAllocator(int i, OutputAllocator* allocator);
   /// Opens enqueue_host.
   Status Enqueue(device::StreamRef stream);
+  /// Reads the device times that are known by now: for a runtime whose contract made it wait for
+  /// the work.  Never waits itself.
+  void CollectFinished() {
+    if (executor_.on_device_ != nullptr) executor_.CollectFinished();
+  }
 
  private:
   Status BindInputsOrFail(std::span<const TensorView> inputs, device::StreamRef stream);

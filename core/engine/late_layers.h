@@ -35,6 +35,12 @@ class LateLayers {
   /// Delivers what is complete.  After GpuTimeline::Collect.  Never waits.
   void Deliver(GpuTimeline& timeline);
 
+  /// Destroys the measuring context, whose work must be complete; made anew when next needed.
+  void DropContext() {
+    awaited_call_ = 0;
+    context_.reset();
+  }
+
   bool awaiting() const { return awaited_call_ != 0; }
   /// Host time that the last delivery took, for the sampler.
   int64_t delivery_ns() const { return delivery_ns_; }

@@ -35,6 +35,19 @@ TensorView ViewOf(const at::Tensor& tensor, const engine::Executor& executor,
                     *device};
 }
 
+// A strided view, packed into a copy, which an output that shares the input's memory cannot be.
+at::Tensor Packed(const at::Tensor& tensor, const TorchEngine& engine, size_t position) {
+  const auto& outputs = engine.state().output_names;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TORCH_CHECK(engine.aliased_input(i) != static_cast<int>(position), "engine '",
+                engine.engine_id(), "', input ", position, " '",
+                engine.state().input_names[position], "': output '", outputs[i],
+                "' is written to its memory, so it must be contiguous; got strides ",
+                tensor.strides());
+  }
+  return tensor.contiguous();
+}
+
 // Keeps the tensors that an engine asks for while it runs: data-dependent outputs.
 class TorchAllocator final : public engine::OutputAllocator {
  public:
@@ -79,9 +92,15 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
   Views views(executor.input_count());
   const size_t known = std::min(inputs.size(), input_order.size());
   for (size_t i = 0; i < known; ++i) {
-    // A strided view is packed here; the copy lives in `inputs` until the call returns.
-    if (!inputs[i].is_contiguous()) inputs[i] = inputs[i].contiguous();
     const int at = input_order[i];
+    // What is made here lives in `inputs` until the call returns; the caching allocator keeps its
+    // memory for work that is on the stream by then.
+    if (!inputs[i].is_contiguous()) inputs[i] = Packed(inputs[i], engine, i);
+    if (executor.input(at).location == device::DeviceType::kHost && inputs[i].is_cuda()) {
+      recorder.Enter(Phase::kSynchronize);  // the engine reads the values on the host
+      inputs[i] = inputs[i].cpu();
+      recorder.Enter(Phase::kInputBinding);
+    }
     views[at] = ViewOf(inputs[i], executor, executor.input(at), i);
   }
   if (inputs.size() != input_order.size()) views.resize(inputs.size());  // refused below
@@ -94,13 +113,21 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
     const int at = output_order[i];
     const TensorInfo& info = executor.output(at);
     const engine::Dims& shape = call.OutputShape(at);
+    if (const int alias = engine.aliased_input(i); alias >= 0) {
+      outputs[i] = inputs[static_cast<size_t>(alias)];  // updated in place: nothing to allocate
+      ThrowIfError(call.BindOutput(at, outputs[i].data_ptr()));
+      continue;
+    }
     if (shape.dynamic()) {
       allocators.emplace_back(i, std::make_unique<TorchAllocator>(device));
       allocators.back().second->Reset(info.dtype);
       ThrowIfError(call.UseAllocator(at, allocators.back().second.get()));
       continue;
     }
-    outputs[i] = EmptyTensor(shape, info.dtype, device);
+    outputs[i] = engine.next_outputs().Take(i, shape);
+    if (!outputs[i].defined()) {
+      outputs[i] = EmptyTensor(shape, info.dtype, executor.DeviceOf(info));
+    }
     ThrowIfError(call.BindOutput(at, outputs[i].data_ptr()));
   }
   recorder.Leave();
@@ -115,6 +142,7 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
     }
     recorder.Leave();
   }
+  engine.next_outputs().Prepare(outputs, engine.aliased_inputs());
   return outputs;
 }
 

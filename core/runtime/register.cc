@@ -46,6 +46,9 @@ void RegisterClass() {
       .def("set_profile_path_prefix", &TorchEngine::SetProfilePathPrefix)
       .def_property("profile_path_prefix", &TorchEngine::profile_path_prefix,
                     &TorchEngine::SetProfilePathPrefix)
+      .def_property("use_pre_allocated_outputs", &TorchEngine::pre_allocated_outputs,
+                    &TorchEngine::SetPreAllocatedOutputs)
+      .def("set_weight_streaming_budget", &TorchEngine::SetWeightStreamingBudget)
       .def("get_engine_layer_info", &TorchEngine::LayerInfo)
       .def("dump_engine_layer_info_to_file", &TorchEngine::DumpLayerInfo)
       .def_pickle([](const EnginePtr& self) { return self->Serialize(); },

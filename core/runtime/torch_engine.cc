@@ -1,13 +1,17 @@
 #include "core/runtime/torch_engine.h"
 
+#include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <span>
 #include <utility>
 
 #include "core/engine/plan.h"
+#include "core/runtime/torch_workspace.h"
 
 namespace trtscope::runtime {
 namespace {
@@ -54,7 +58,47 @@ std::vector<int> MatchOrder(const engine::Engine& engine, engine::IoMode mode, b
   return order;
 }
 
+// Which graph input each graph output shares memory with: as the state says, or as the plan does.
+std::vector<int> MatchAliases(const engine::Engine& engine, const EngineState& state,
+                              const std::vector<int>& output_order) {
+  std::vector<int> aliases;
+  for (size_t i = 0; i < state.output_names.size(); ++i) {
+    const auto at = static_cast<size_t>(engine.input_count() + output_order[i]);
+    std::string input = engine.tensors()[at].aliased_input;
+    for (const AliasedIo& alias : state.aliased_io) {
+      if (alias.output == state.output_names[i]) input = alias.input;
+    }
+    const auto found = std::find(state.input_names.begin(), state.input_names.end(), input);
+    TORCH_CHECK(input.empty() || found != state.input_names.end(), "engine '", state.name,
+                "': output '", state.output_names[i], "' is said to share the memory of input '",
+                input, "', which the engine does not have");
+    aliases.push_back(input.empty() ? -1 : static_cast<int>(found - state.input_names.begin()));
+  }
+  return aliases;
+}
+
 }  // namespace
+
+void NextOutputs::Enable(bool on) {
+  enabled_ = on;
+  tensors_.clear();
+}
+
+at::Tensor NextOutputs::Take(size_t i, const engine::Dims& shape) {
+  if (i >= tensors_.size() || !tensors_[i].defined()) return {};
+  at::Tensor tensor = std::move(tensors_[i]);
+  const c10::IntArrayRef sizes(shape.d.data(), static_cast<size_t>(shape.rank));
+  return tensor.sizes() == sizes ? tensor : at::Tensor();
+}
+
+void NextOutputs::Prepare(const std::vector<at::Tensor>& outputs,
+                          const std::vector<int>& aliased_inputs) {
+  if (!enabled_) return;
+  tensors_.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (aliased_inputs[i] < 0) tensors_[i] = at::empty_like(outputs[i]);
+  }
+}
 
 void ThrowIfError(const Status& status) {
   TORCH_CHECK(status.ok(), std::string(status.message()));
@@ -78,13 +122,18 @@ TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
   output_order_ = MatchOrder(*engine, engine::IoMode::kOutput, by_position, state_.output_names,
                              state_.name);
 
+  aliased_inputs_ = MatchAliases(*engine, state_, output_order_);
+
   profiling::EngineIdentity identity;
   identity.name = state_.name;
   identity.plan_hash = info.hash;
   identity.implementation = std::string(engine::Name(info.kind));
   identity.runtime = "torch";
+  engine::ExecutorOptions executor_options;
+  if (on_device) executor_options.workspace = std::make_unique<TorchWorkspace>(engine->device());
   executor_ = ValueOrThrow(engine::Executor::Create(
-      std::move(engine), profiling::EngineProfile::Register(std::move(identity))));
+      std::move(engine), profiling::EngineProfile::Register(std::move(identity)),
+      std::move(executor_options)));
 }
 
 std::vector<std::string> TorchEngine::Serialize() const { return SerializeEngineState(state_); }
@@ -146,6 +195,20 @@ void TorchEngine::ResetProfiling() {
   std::lock_guard lock(executor_->mutex());
   executor_->profile().ResetOwnSettings();
   profile_path_prefix_.clear();
+}
+
+bool TorchEngine::pre_allocated_outputs() const {
+  std::lock_guard lock(executor_->mutex());
+  return next_outputs_.enabled();
+}
+
+void TorchEngine::SetPreAllocatedOutputs(bool on) {
+  std::lock_guard lock(executor_->mutex());
+  next_outputs_.Enable(on);
+}
+
+void TorchEngine::SetWeightStreamingBudget(int64_t bytes) {
+  ThrowIfError(executor_->SetWeightStreamingBudget(bytes));
 }
 
 std::string TorchEngine::LayerInfo() const {
