@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 import trtscope
 from trtscope._profile import engine_rows, layer_rows
@@ -14,14 +13,14 @@ from trtscope._profile import engine_rows, layer_rows
 
 @pytest.fixture(scope="module")
 def engine() -> trtscope.Engine:
-    class Model(nn.Module):
-        def forward(self, x: torch.Tensor) -> Any:
-            return torch.relu(x) * 2 + 1
-
-    program = torch.export.export(Model(), (torch.randn(3, 8),))
-    compiled = trtscope.compile(program, min_block_size=1)
-    (obj,) = (o for o in compiled.constants.values() if isinstance(o, torch.ScriptObject))
-    return trtscope.Engine(obj)
+    """Does nothing, in three layers."""
+    plan = {
+        "inputs": [{"name": "x", "shape": [-1, 8], "min": [1, 8], "max": [16, 8]}],
+        "outputs": [{"name": "y", "like": 0}],
+        "layers": 3,
+        "layer_ns": 1000,
+    }
+    return trtscope.Engine.from_plan(b"null" + json.dumps(plan).encode(), name="nothing")
 
 
 def row_of(p: trtscope.profile, engine: trtscope.Engine) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def test_calls_phases_and_layers_are_counted(engine: trtscope.Engine, tmp_path: 
     assert 0 < row["enqueue_ms"] <= row["total_ms"]
     assert 0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] * 1.02
     layers = [r for r in p.layers() if r["engine"] == engine.id]
-    assert len(layers) >= 3
+    assert len(layers) == 3
     assert [r["position"] for r in layers] == list(range(len(layers)))
     assert {r["count"] for r in layers} == {5}
     assert engine.id in p.table()
@@ -119,7 +118,7 @@ def test_an_engines_own_setting_wins(engine: trtscope.Engine, tmp_path: Path) ->
 def test_failed_calls_are_counted_as_errors(engine: trtscope.Engine, tmp_path: Path) -> None:
     with trtscope.profile(level="phases", dir=tmp_path) as p:
         engine(torch.randn(3, 8))
-        with pytest.raises(RuntimeError, match=r"in_x|expected"):
+        with pytest.raises(RuntimeError, match=r"nothing.*x.*9"):
             engine(torch.randn(3, 9))
     row = row_of(p, engine)
     assert row["errors"] == 1
