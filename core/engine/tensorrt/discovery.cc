@@ -215,11 +215,24 @@ Status AddNamed(const std::string& path, const std::string& origin, Finder& find
                          "libnvinfer_lean.so.*, libnvinfer_dispatch.so.*, libtensorrt_rtx.so.*)");
 }
 
-int AddLoaded(dl_phdr_info* info, size_t, void* data) {
+int CollectLoaded(dl_phdr_info* info, size_t, void* data) {
   if (info->dlpi_name != nullptr && *info->dlpi_name == '/') {
-    static_cast<Finder*>(data)->AddFile(info->dlpi_name, "loaded by this process");
+    static_cast<std::vector<std::string>*>(data)->emplace_back(info->dlpi_name);
   }
   return 0;
+}
+
+/// What the application has loaded.  What only an earlier plan needed does not count: which
+/// library a plan gets must not depend on what was loaded before it.
+void AddLoaded(Finder& finder) {
+  // Looked at later: the loader's lock is held while it is asked.
+  std::vector<std::string> paths;
+  dl_iterate_phdr(&CollectLoaded, &paths);
+  for (const std::string& path : paths) {
+    Candidate candidate;
+    if (!ParseLibraryName(path, &candidate) || Library::BroughtIn(AbsolutePath(path))) continue;
+    finder.AddFile(path, "loaded by the application");
+  }
 }
 
 }  // namespace
@@ -249,7 +262,7 @@ Result<std::vector<Candidate>> FindLibraries(const DiscoveryOptions& options) {
   for (const std::string& path : SplitColons(std::getenv("TRTSCOPE_TENSORRT"))) {
     TRTSCOPE_RETURN_IF_ERROR(AddNamed(path, "TRTSCOPE_TENSORRT", finder));
   }
-  dl_iterate_phdr(&AddLoaded, &finder);
+  AddLoaded(finder);
   for (const Folder& folder : Folders()) finder.AddFolder(folder.path, folder.origin);
   return finder.Take();
 }

@@ -31,7 +31,7 @@ struct DiscoveryOptions {
 /// Every candidate, each file once, the first to be asked first:
 ///   1. `library_path`
 ///   2. TRTSCOPE_TENSORRT: libraries or folders, separated by colons
-///   3. libraries that the process has loaded already
+///   3. libraries that the application has loaded already
 ///   4. folders of AddLibraryPath, and the folders of TensorRT's Python packages inside them
 ///   5. LD_LIBRARY_PATH, the virtual environment, the loader's configured folders
 ///   6. the places of TensorRT's installers: Debian packages, JetPack, DRIVE OS, NGC, tar files

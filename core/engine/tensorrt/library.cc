@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/engine/tensorrt/log.h"
@@ -48,20 +49,6 @@ std::string Product(Flavour flavour) {
 
 }  // namespace
 
-std::string_view Name(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::kFull:
-      return "full";
-    case Flavour::kLean:
-      return "lean";
-    case Flavour::kDispatch:
-      return "dispatch";
-    case Flavour::kRtx:
-      return "rtx";
-  }
-  return "unknown";
-}
-
 Library::Library(std::string path, Flavour flavour, Version version, abi::Layout layout,
                  void* create)
     : path_(std::move(path)),
@@ -99,17 +86,43 @@ Result<const Library*> Library::OpenNew(const std::string& path, Flavour flavour
   return library;
 }
 
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, const Library*> opened;  // by real path
+  std::set<std::string> brought_in;              // real paths that nobody had loaded before
+};
+Registry& TheRegistry() {
+  static Registry& registry = *new Registry;
+  return registry;
+}
+
+bool IsLoaded(const std::string& path) {
+  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle != nullptr) dlclose(handle);
+  return handle != nullptr;
+}
+
+}  // namespace
+
 Result<const Library*> Library::Open(const std::string& path, Flavour flavour) {
-  static std::mutex mutex;
-  static auto& opened = *new std::map<std::string, const Library*>;
+  Registry& registry = TheRegistry();
   const std::string real = RealPath(path);
   // Loading a library takes long, and two threads may want the same one: the second waits.
-  std::lock_guard<std::mutex> lock(mutex);
-  const auto found = opened.find(real);
-  if (found != opened.end()) return found->second;
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  const auto found = registry.opened.find(real);
+  if (found != registry.opened.end()) return found->second;
+  if (!IsLoaded(path)) registry.brought_in.insert(real);
   TRTSCOPE_ASSIGN_OR_RETURN(const Library* library, OpenNew(path, flavour));
-  opened.emplace(real, library);
+  registry.opened.emplace(real, library);
   return library;
+}
+
+bool Library::BroughtIn(const std::string& real_path) {
+  Registry& registry = TheRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  return registry.brought_in.count(real_path) > 0;
 }
 
 Result<abi::IRuntime> Library::CreateRuntime() const {

@@ -11,15 +11,6 @@
 
 namespace trtscope::engine::tensorrt {
 
-enum class Flavour : uint8_t {
-  kFull,      // libnvinfer: builds engines and runs them
-  kLean,      // libnvinfer_lean: runs version-compatible plans
-  kDispatch,  // libnvinfer_dispatch: runs plans that carry their own lean runtime
-  kRtx,       // libtensorrt_rtx: runs TensorRT-RTX plans
-};
-/// "full", "lean", "dispatch", "rtx".
-std::string_view Name(Flavour flavour);
-
 /// One opened TensorRT library.  Immutable; never closed, since contexts, streams and loggers of
 /// the process hang on it.  Several may be open at once: none puts its symbols into the global
 /// scope.
@@ -29,6 +20,9 @@ class Library {
   /// file that is no TensorRT library, and a release whose layout is not known (8.6, 10.x and
   /// 11.x are).  Thread-safe.
   static Result<const Library*> Open(const std::string& path, Flavour flavour);
+
+  /// Whether the file `real_path` is in the process only because Open brought it in.  Thread-safe.
+  static bool BroughtIn(const std::string& real_path);
 
   const std::string& path() const { return path_; }
   Flavour flavour() const { return flavour_; }

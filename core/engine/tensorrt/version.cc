@@ -4,6 +4,20 @@
 
 namespace trtscope::engine::tensorrt {
 
+std::string_view Name(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::kFull:
+      return "full";
+    case Flavour::kLean:
+      return "lean";
+    case Flavour::kDispatch:
+      return "dispatch";
+    case Flavour::kRtx:
+      return "rtx";
+  }
+  return "unknown";
+}
+
 std::string ToString(const Version& version) {
   return std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
          std::to_string(version.patch);

@@ -9,6 +9,16 @@
 
 namespace trtscope::engine::tensorrt {
 
+/// Which library of a release.
+enum class Flavour : uint8_t {
+  kFull,      // libnvinfer: builds engines and runs them
+  kLean,      // libnvinfer_lean: runs version-compatible plans
+  kDispatch,  // libnvinfer_dispatch: runs plans that carry their own lean runtime
+  kRtx,       // libtensorrt_rtx: runs TensorRT-RTX plans
+};
+/// "full", "lean", "dispatch", "rtx".
+std::string_view Name(Flavour flavour);
+
 /// A TensorRT release, of a library or of a plan's builder.
 struct Version {
   int major = 0;
