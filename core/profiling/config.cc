@@ -204,7 +204,10 @@ Status CheckPathPrefix(std::string_view folder) {
                              ErrorText(errno));
     }
     if (at == "." || at == "/") return OkStatus();  // not reachable on a sane system
-    while (at.size() > 1 && at.back() == '/') at.pop_back();
+    if (at.size() > 1 && at.back() == '/') {
+      at.pop_back();  // "file/" is not there, but "file" may be
+      continue;
+    }
     const size_t slash = at.rfind('/');
     if (slash == std::string::npos) {
       at = ".";

@@ -110,6 +110,7 @@ struct EngineProfile::State {
   OwnSettings own;
   Effective effective;
   std::shared_ptr<TraceStream> stream;  // null: no trace is open
+  CallObserver* observer = nullptr;
   uint64_t calls = 0;
   uint64_t last_traced_call = 0;
   uint32_t epoch = ForkEpoch();
@@ -142,6 +143,20 @@ struct EngineProfile::State {
     if (stream == nullptr) return;
     Tracer::Get().Close(*stream);
     stream.reset();
+  }
+
+  /// Null when nobody listens.
+  CallObserver* listener() const {
+    return observer != nullptr && observer->listening() ? observer : nullptr;
+  }
+
+  void TellLayers(uint64_t call, const std::vector<LayerSample>& samples) const {
+    CallObserver* const to = listener();
+    if (to == nullptr) return;
+    for (const LayerSample& layer : samples) {
+      to->OnLayer(call, stats->Layer(layer.row).first, layer.start_ns, layer.duration_ns,
+                  layer.estimated);
+    }
   }
 
   /// The open stream, entered, when it covers `call`.
@@ -263,6 +278,7 @@ void EngineProfile::FinishLateLayers() {
   const auto& samples = late.samples();
   if (state.epoch == ForkEpoch() && !samples.empty()) {
     state.stats->CommitLayers(samples);
+    state.TellLayers(late.call(), samples);
     if (TraceStream* stream = state.EnterFor(late.call())) {
       const uint64_t dropped = Tracer::Get().Record(samples.size(), [&](SpanRing::Batch& batch) {
         return AddLayers(batch, *stream, samples, late.call(), 0);
@@ -280,6 +296,7 @@ void EngineProfile::RecordGpuSpan(const GpuSpan& span) {
   State& state = *state_;
   state.FollowFork();
   state.stats->CommitGpu(span.duration_ns);
+  if (CallObserver* const observer = state.listener()) observer->OnGpuSpan(span);
   if (TraceStream* stream = state.EnterFor(span.call)) {
     const uint64_t dropped = Tracer::Get().Record(1, [&](SpanRing::Batch& batch) {
       return AddPhase(batch, *stream, Phase::kGpu, span.start_ns, span.duration_ns, span.call,
@@ -293,6 +310,8 @@ void EngineProfile::RecordGpuSpan(const GpuSpan& span) {
     state.stats->AddDropped(1);
   }
 }
+
+void EngineProfile::SetObserver(CallObserver* observer) { state_->observer = observer; }
 
 void CallRecorder::Start() {
   EngineProfile::State& state = *profile_.state_;
@@ -367,6 +386,10 @@ void CallRecorder::Commit() {
   }
   const auto& layer_samples = state.layers.samples();
   state.stats->CommitCall(sample, layer_samples);
+  if (CallObserver* const observer = state.listener()) {
+    state.TellLayers(call_, layer_samples);
+    observer->OnCall(call_, start_ns_, end, spans(), failed_);
+  }
   if (traced_) {
     TraceStream& stream = *state.stream;
     const uint8_t flags = failed_ ? kSpanFailed : 0;

@@ -52,6 +52,7 @@ struct GpuSpan {
 };
 
 class CallRecorder;
+class CallObserver;
 class EngineStats;  // statistics.h
 class TraceStream;  // trace_stream.h
 
@@ -94,6 +95,9 @@ class EngineProfile {
   void FinishLateLayers();
   /// (engine mutex)
   void RecordGpuSpan(const GpuSpan& span);
+
+  /// Who else hears of what is measured; null for nobody.  Borrowed.  (engine mutex)
+  void SetObserver(CallObserver* observer);
 
  private:
   friend class CallRecorder;
@@ -174,6 +178,22 @@ class CallRecorder {
   int64_t start_ns_ = 0;
   uint32_t epoch_ = 0;                 // of fork.h, when the call began
   std::array<Span, kMaxSpans> spans_;  // filled only when phases() are on
+};
+
+/// Hears what an engine's calls measured, from the same clock reads as the tables: for a runtime
+/// that has a trace of its own.  Called under the engine's mutex, only while profiling is on.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  /// Whether anything is to be told: asked first.
+  virtual bool listening() const noexcept = 0;
+  /// A layer of `call`; a start that is `estimated` is where the layer fits.
+  virtual void OnLayer(uint64_t call, const std::string& name, int64_t start_ns,
+                       int64_t duration_ns, bool estimated) noexcept = 0;
+  virtual void OnGpuSpan(const GpuSpan& span) noexcept = 0;
+  /// A call ends; its own layers came before.  `phases` are in the order they were opened.
+  virtual void OnCall(uint64_t call, int64_t start_ns, int64_t end_ns,
+                      std::span<const CallRecorder::Span> phases, bool failed) noexcept = 0;
 };
 
 }  // namespace trtscope::profiling

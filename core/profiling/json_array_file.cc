@@ -14,6 +14,7 @@ namespace trtscope::profiling {
 namespace {
 
 constexpr size_t kPage = 4096;  // the smallest page there is: right for larger ones too
+constexpr size_t kWriteAt = 16 * kPage;
 
 Status FileError(std::string_view action, const std::string& path, int error_number) {
   const StatusCode code = error_number == ENOSPC || error_number == EFBIG || error_number == EDQUOT
@@ -112,6 +113,8 @@ void JsonArrayFile::Append(std::string_view element) {
   if (in_page + needed > kPage) buffer_.append(kPage - in_page, ' ');
   buffer_ += ",\n";
   buffer_ += element;
+  // On its way early: what a long round of the writer still holds is lost by a kill.
+  if (buffer_.size() >= kWriteAt) failure_ = WriteBuffer();
 }
 
 Status JsonArrayFile::WriteAll(std::string_view bytes) {
@@ -141,10 +144,14 @@ Status JsonArrayFile::WriteAll(std::string_view bytes) {
 
 Status JsonArrayFile::Flush() {
   if (fd_ < 0) return FailedPrecondition("trace file " + path_ + " is not open");
-  if (!failure_.ok() || buffer_.empty()) return failure_;
-  failure_ = WriteAll(buffer_);
-  buffer_.clear();
+  if (failure_.ok() && !buffer_.empty()) failure_ = WriteBuffer();
   return failure_;
+}
+
+Status JsonArrayFile::WriteBuffer() {
+  Status status = WriteAll(buffer_);
+  buffer_.clear();
+  return status;
 }
 
 Status JsonArrayFile::Finish() {

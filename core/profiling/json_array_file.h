@@ -35,6 +35,7 @@ class JsonArrayFile {
   bool is_open() const { return fd_ >= 0; }
   const std::string& path() const { return path_; }
 
+  /// May write; a failure is told by the next Flush.
   void Append(std::string_view element);
   /// Writes what was appended.  After a failure (a full disk) the file is cut back to its last
   /// whole element, everything later is refused with the same status, and Finish still works.
@@ -49,6 +50,7 @@ class JsonArrayFile {
 
  private:
   Status WriteAll(std::string_view bytes);
+  Status WriteBuffer();
 
   int fd_ = -1;
   std::string path_;

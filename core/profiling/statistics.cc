@@ -240,9 +240,9 @@ void EngineTable::Reset() {
 void EngineTable::RestartInChild() {
   // The parent's statistics may have been in the middle of anything, so they are left alone,
   // never destroyed; only what is constant in them is read.
-  auto* parents = new std::vector<std::shared_ptr<EngineStats>>;
-  parents->swap(engines_);
-  for (const auto& old : *parents) {
+  const auto parents = std::exchange(engines_, {});
+  abandoned_.insert(abandoned_.end(), parents.begin(), parents.end());
+  for (const auto& old : parents) {
     if (!old->alive) continue;
     old->successor = std::make_shared<EngineStats>(old->identity(), old->ordinal(), old->uid());
     engines_.push_back(old->successor);

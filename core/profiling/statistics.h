@@ -201,6 +201,8 @@ class EngineTable {
  private:
   mutable std::mutex mu_;
   std::vector<std::shared_ptr<EngineStats>> engines_;
+  // In a forked child: statistics of the parent, which are left as they are.
+  std::vector<std::shared_ptr<EngineStats>> abandoned_;
   std::map<std::pair<std::string, uint64_t>, uint64_t> next_ordinal_;
   uint32_t next_uid_ = 0;
 };

@@ -331,6 +331,7 @@ void Tracer::RestartInChild() {
   // abandoned with all it owns; only its descriptors are closed.
   for (const auto& stream : parents->streams_) stream->AbandonInChild();
   auto* fresh = new Tracer;
+  fresh->parent_ = parents;
   fresh->limits_ = parents->limits_;
   fresh->exiting_ = parents->exiting_;
   instance.store(fresh, std::memory_order_release);

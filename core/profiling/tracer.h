@@ -126,6 +126,8 @@ class Tracer {
   bool writer_started_ = false;
   bool exiting_ = false;
 
+  Tracer* parent_ = nullptr;  // in a forked child: what was abandoned, never touched
+
   std::atomic<size_t> open_streams_{0};
   std::atomic<bool> paused_{false};
 
