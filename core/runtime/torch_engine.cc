@@ -106,7 +106,9 @@ void ThrowIfError(const Status& status) {
 
 TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
     : state_(ValueOrThrow(ParseEngineState(std::move(fields), encoding))) {
-  const engine::PlanInfo info = ValueOrThrow(engine::InspectPlan(Bytes(state_.plan)));
+  const auto inspected = engine::InspectPlan(Bytes(state_.plan));
+  TORCH_CHECK(inspected.ok(), "engine '", state_.name, "': ", inspected.status().message());
+  const engine::PlanInfo& info = *inspected;
   plan_hash_ = info.hash;
 
   engine::LoadOptions options;
