@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -47,6 +48,14 @@ class Event {
 
 enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
+/// Work that was captured once and can be launched again.  Externally synchronized.  Destroying it
+/// while it runs is allowed: the device lets it finish.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual Status Launch(StreamRef stream) = 0;
+};
+
 /// One device.  Thread-safe.  Lives as long as the process.
 class Device {
  public:
@@ -66,6 +75,13 @@ class Device {
   virtual Status Synchronize(StreamRef stream) = 0;
   /// Later work on `stream` starts after `event`.
   virtual Status WaitEvent(StreamRef stream, const Event& event) = 0;
+  /// Captures what `record` puts on the stream that it is given, without running it.  Refused by
+  /// devices that have no graphs, and when `record` does what a capture cannot hold.
+  virtual Result<std::unique_ptr<Graph>> Capture(
+      const std::function<Status(StreamRef)>& record) {
+    (void)record;
+    return Unsupported(ToString(id()) + " has no graphs");
+  }
 };
 
 /// The device with this id.  The first CUDA device opens the CUDA library; without one, the

@@ -113,10 +113,18 @@ Status BoundContext::SetAddress(int index, void* data) {
 Status BoundContext::SetAllocator(int index, OutputAllocator* allocator) {
   OutputAllocator*& held = allocators_[static_cast<size_t>(index)];
   if (held == allocator) return OkStatus();
+  allocator_count_ -= held != nullptr;
   held = nullptr;
   TRTSCOPE_RETURN_IF_ERROR(context_->SetOutputAllocator(index, allocator));
+  allocator_count_ += allocator != nullptr;
   held = allocator;
   return OkStatus();
+}
+
+Status BoundContext::Enqueue(device::StreamRef stream, GraphCache* graphs) {
+  // A shape that only the enqueue knows cannot be part of a graph.
+  if (graphs == nullptr || allocator_count_ > 0) return context_->Enqueue(stream);
+  return graphs->Enqueue(*context_, addresses_, workspace_, stream);
 }
 
 Status BoundContext::SetLayerSink(profiling::LayerSink* sink) {

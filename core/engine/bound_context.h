@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/engine/engine.h"
+#include "core/engine/graph_cache.h"
 
 namespace trtscope::engine {
 
@@ -45,6 +46,10 @@ class BoundContext {
   size_t workspace_bytes() const { return workspace_bytes_; }
   Status SetWorkspace(void* data, size_t bytes);
 
+  /// Starts the work on `stream`; with `graphs`, by replaying what was captured for these
+  /// addresses before (graph_cache.h).
+  Status Enqueue(device::StreamRef stream, GraphCache* graphs);
+
   ExecutionContext& context() { return *context_; }
 
  private:
@@ -58,6 +63,7 @@ class BoundContext {
   std::vector<Dims> shapes_;      // rank -1: unset, a shape that no tensor has
   std::vector<void*> addresses_;  // null: unset
   std::vector<OutputAllocator*> allocators_;
+  int allocator_count_ = 0;  // data-dependent outputs in use
   profiling::LayerSink* sink_ = nullptr;
   size_t workspace_bytes_ = 0;
   void* workspace_ = nullptr;  // null: unset

@@ -78,6 +78,7 @@ Status Executor::SetWeightStreamingBudget(int64_t bytes) {
     on_device_->order.Drain();
     CollectFinished();
     on_device_->layers.DropContext();
+    on_device_->graphs.Clear();
   }
   context_.reset();
   Status budget = engine_->SetWeightStreamingBudget(bytes);
@@ -138,6 +139,11 @@ Status Executor::ProvideWorkspace(BoundContext& context, device::StreamRef strea
     workspace_stream_ = stream;
   }
   return context.SetWorkspace(workspace_data_, workspace_bytes_);
+}
+
+GraphCache* Executor::GraphsOf(const BoundContext& context) {
+  if (on_device_ == nullptr) return nullptr;
+  return &context == context_.get() ? &on_device_->graphs : &on_device_->layers.graphs();
 }
 
 void Executor::Inspect() {
@@ -203,7 +209,10 @@ Status Executor::Call::BindInputsOrFail(std::span<const TensorView> inputs,
     TRTSCOPE_RETURN_IF_ERROR(e.CheckInput(context, i, input));
     infer = infer || !context.HasShape(i, input.shape);
   }
-  if (infer) TRTSCOPE_RETURN_IF_ERROR(context.SetShapes(inputs, stream, e.id()));
+  if (infer) {
+    if (GraphCache* graphs = e.GraphsOf(context); graphs != nullptr) graphs->Clear();
+    TRTSCOPE_RETURN_IF_ERROR(context.SetShapes(inputs, stream, e.id()));
+  }
   for (int i = 0; i < e.input_count_; ++i) {
     TRTSCOPE_RETURN_IF_ERROR(context.SetAddress(i, inputs[static_cast<size_t>(i)].data));
   }
@@ -240,7 +249,7 @@ Status Executor::Call::EnqueueOrFail(device::StreamRef stream) {
   const bool listen = recorder_.layers() && stream.handle == nullptr;
   TRTSCOPE_RETURN_IF_ERROR(context_->SetLayerSink(listen ? &recorder_.layer_sink() : nullptr));
   recorder_.Enter(Phase::kEnqueueHost);
-  return context_->context().Enqueue(stream);
+  return context_->Enqueue(stream, nullptr);
 }
 
 Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
@@ -251,7 +260,8 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
     TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
   }
   recorder_.Enter(Phase::kEnqueueHost);
-  Status enqueued = context_->context().Enqueue(stream);
+  Status enqueued =
+      context_->Enqueue(stream, CudaGraphs() ? executor_.GraphsOf(*context_) : nullptr);
   recorder_.Leave();
   Status timed;
   if (enqueued.ok()) {

@@ -86,10 +86,14 @@ class Executor {
   // What only an engine on a device has: work that outlives its call.
   struct OnDevice {
     OnDevice(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
-        : order(device), timeline(device, profile), layers(engine, profile) {}
+        : order(device),
+          timeline(device, profile),
+          layers(device, engine, profile),
+          graphs(device) {}
     StreamOrder order;
     GpuTimeline timeline;
     LateLayers layers;
+    GraphCache graphs;  // of the plain context
   };
 
   Executor(std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile);
@@ -97,6 +101,8 @@ class Executor {
   Status ProvideWorkspace(BoundContext& context, device::StreamRef stream,
                           profiling::CallRecorder& recorder);
   Status MakeContext();
+  /// The graphs of `context`, or null on the host.
+  GraphCache* GraphsOf(const BoundContext& context);
   void Inspect();
   void CollectFinished();
 

@@ -21,10 +21,12 @@ namespace trtscope::engine {
 /// Externally synchronized (the engine's mutex).
 class LateLayers {
  public:
-  LateLayers(Engine& engine, profiling::EngineProfile& profile)
-      : engine_(engine), profile_(profile) {}
+  LateLayers(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
+      : engine_(engine), profile_(profile), graphs_(device) {}
 
   LayerSampler& sampler() { return sampler_; }
+  /// Graphs of the measuring context.
+  GraphCache& graphs() { return graphs_; }
 
   /// The context for a call whose layers shall be measured, or null when the plain one serves it.
   Result<BoundContext*> ContextForCall();
@@ -38,6 +40,7 @@ class LateLayers {
   /// Destroys the measuring context, whose work must be complete; made anew when next needed.
   void DropContext() {
     awaited_call_ = 0;
+    graphs_.Clear();
     context_.reset();
   }
 
@@ -50,6 +53,7 @@ class LateLayers {
   profiling::EngineProfile& profile_;
   LayerSampler sampler_;
   std::unique_ptr<BoundContext> context_;
+  GraphCache graphs_;  // after the context that they replay: destroyed before it
   uint64_t awaited_call_ = 0;
   int64_t delivery_ns_ = 0;
 };

@@ -88,6 +88,12 @@ void RegisterOperators(torch::Library& m) {
   m.def("set_profile_filter(str glob) -> ()",
         [](const std::string& glob) { ThrowIfError(profiling::SetFilter(glob)); });
   m.def("get_profile_filter() -> str", [] { return profiling::Snapshot().filter; });
+  m.def("set_cudagraphs_mode(int mode) -> ()", [](int64_t mode) {
+    TORCH_CHECK(mode == 0 || mode == 1, "CUDA graphs mode ", mode,
+                " is not one of: 0 (off), 1 (a graph for each engine)");
+    engine::SetCudaGraphs(mode == 1);
+  });
+  m.def("get_cudagraphs_mode() -> int", [] { return int64_t{engine::CudaGraphs()}; });
   m.def("dump_engine_timing() -> str", profiling::TimingTable);
   m.def("engine_timing() -> str", profiling::TimingJson);
   m.def("reset_engine_timing() -> ()", profiling::ResetTiming);

@@ -69,6 +69,27 @@ class CudaEvent final : public Event {
   bool timing_;
 };
 
+class CudaGraph final : public Graph {
+ public:
+  CudaGraph(const CudaDevice& device, CUgraphExec exec) : device_(device), exec_(exec) {}
+  ~CudaGraph() override {
+    ScopedDevice current(device_);
+    if (current.status().ok()) device_.driver().cuGraphExecDestroy(exec_);
+  }
+  Status Launch(StreamRef stream) override {
+    TRTSCOPE_RETURN_IF_ERROR(CheckStream(stream, device_));
+    ScopedDevice current(device_);
+    TRTSCOPE_RETURN_IF_ERROR(current.status());
+    return device_.driver().Check(
+        device_.driver().cuGraphLaunch(exec_, static_cast<CUstream>(stream.handle)),
+        "cuGraphLaunch");
+  }
+
+ private:
+  const CudaDevice& device_;
+  CUgraphExec exec_;
+};
+
 }  // namespace
 
 ScopedDevice::ScopedDevice(const CudaDevice& device) : device_(device) {
@@ -176,6 +197,29 @@ Status CudaDevice::WaitEvent(StreamRef stream, const Event& event) {
   const CUevent handle = static_cast<const CudaEvent&>(event).handle();
   return driver_.Check(driver_.cuStreamWaitEvent(static_cast<CUstream>(stream.handle), handle, 0),
                        "cuStreamWaitEvent");
+}
+
+Result<std::unique_ptr<Graph>> CudaDevice::Capture(
+    const std::function<Status(StreamRef)>& record) {
+  TRTSCOPE_ASSIGN_OR_RETURN(auto stream, OwnedStream::Create(*this));
+  ScopedDevice current(*this);
+  TRTSCOPE_RETURN_IF_ERROR(current.status());
+  const auto handle = static_cast<CUstream>(stream->ref().handle);
+  // Of this thread alone: others go on allocating and launching meanwhile.
+  TRTSCOPE_RETURN_IF_ERROR(driver_.Check(
+      driver_.cuStreamBeginCapture_v2(handle, kCaptureModeThreadLocal), "cuStreamBeginCapture"));
+  Status recorded = record(stream->ref());
+  CUgraph graph = nullptr;  // ended in any case, or the stream stays in capture
+  Status ended = driver_.Check(driver_.cuStreamEndCapture(handle, &graph), "cuStreamEndCapture");
+  CUgraphExec exec = nullptr;
+  if (recorded.ok() && ended.ok()) {
+    ended = driver_.Check(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0),
+                          "cuGraphInstantiate");
+  }
+  if (graph != nullptr) driver_.cuGraphDestroy(graph);
+  TRTSCOPE_RETURN_IF_ERROR(std::move(recorded));
+  TRTSCOPE_RETURN_IF_ERROR(std::move(ended));
+  return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(*this, exec));
 }
 
 Result<int> DeviceCount() {

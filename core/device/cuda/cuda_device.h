@@ -30,6 +30,9 @@ class CudaDevice final : public Device {
                    StreamRef stream) override;
   Status Synchronize(StreamRef stream) override;
   Status WaitEvent(StreamRef stream, const Event& event) override;
+  /// On a stream of its own, since the default stream cannot be captured.
+  Result<std::unique_ptr<Graph>> Capture(
+      const std::function<Status(StreamRef)>& record) override;
 
  private:
   friend Result<Device*> MakeDevice(int index);
