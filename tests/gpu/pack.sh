@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# pack.sh DIR: collects what run.sh needs on the machine with the GPU into folders DIR/1 and DIR/2,
+# each small enough for a narrow way (under 60 MiB).  Then, over there:
+#   tests/gpu/run.sh unpack DIR/1; tests/gpu/run.sh unpack DIR/2; tests/gpu/run.sh test
+#
+# Environment: ENGINES         folder of .plan and .npz files
+#              TENSORRT86_XZ   libnvinfer.so.8 of TensorRT 8.6.0, packed by xz
+#              LEAN10, LEAN11  libnvinfer_lean.so.10 and .11, plain or packed (LEAN10_XZ, LEAN11_XZ)
+set -euo pipefail
+dir="$(mkdir -p "${1:?pack.sh DIR}" && cd "$1" && pwd)"
+: "${ENGINES:?folder of .plan and .npz files}" "${TENSORRT86_XZ:?packed libnvinfer.so.8}"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+
+pack() {  # FROM, packed or not; TO.xz
+  if [[ -n "$1" && "$1" == *.xz ]]; then cp "$1" "$2"; else xz -6 -c "$1" >"$2"; fi
+}
+
+mkdir -p "$dir/1/tensorrt86" "$dir/2/lean10" "$dir/2/lean11" "$dir/2/engines"
+pack "$TENSORRT86_XZ" "$dir/1/tensorrt86/libnvinfer.so.8.xz"
+pack "${LEAN10_XZ:-${LEAN10:?libnvinfer_lean.so.10}}" "$dir/2/lean10/libnvinfer_lean.so.10.xz"
+pack "${LEAN11_XZ:-${LEAN11:?libnvinfer_lean.so.11}}" "$dir/2/lean11/libnvinfer_lean.so.11.xz"
+cd "$root"
+tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt //tests/gpu:gpu_test
+# Not by the bazel-bin link, which is whatever build was last.
+built="$(tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} info --compilation_mode=opt bazel-bin)"
+strip -o "$dir/gpu_test" "$built/tests/gpu/gpu_test"
+xz -6 -c "$dir/gpu_test" >"$dir/2/gpu_test.xz"
+rm -f "$dir/gpu_test"
+cp "$ENGINES"/*.plan "$ENGINES"/*.npz "$dir/2/engines/"
+chmod -R u+w "$dir"
+du -sh "$dir"/[12]
