@@ -116,6 +116,7 @@ struct EngineProfile::State {
   uint32_t epoch = ForkEpoch();
   bool in_call = false;
   bool prepared = false;
+  bool refused = false;  // this call has no trace because the writer is behind
   LayerCollector layers;
   LayerCollector late_layers;
   // Spans beyond what a recorder holds: counted in the sums, left out of the trace.
@@ -251,7 +252,8 @@ bool EngineProfile::EnterStream() {
     if (state.effective.format == Format::kEtdump) return false;
     Tracer::Opened opened = Tracer::Get().Open(state.stats, state.own, state.effective,
                                                applied_generation_, state.calls + 1);
-    if (opened.stream == nullptr && !opened.stale) return false;  // the process is ending
+    state.refused = opened.refused;
+    if (opened.stream == nullptr && !opened.stale) return false;  // refused, or the process ends
     state.stream = std::move(opened.stream);
     if (opened.stale) Apply();
   }
@@ -315,6 +317,7 @@ void EngineProfile::SetObserver(CallObserver* observer) { state_->observer = obs
 
 void CallRecorder::Start() {
   EngineProfile::State& state = *profile_.state_;
+  state.refused = false;
   if (state.in_call && state.epoch == ForkEpoch()) {
     level_ = Level::kOff;  // a recorder inside a recorder of the same engine: one is enough
     return;
@@ -407,6 +410,8 @@ void CallRecorder::Commit() {
     });
     stream.Drop(dropped + lost + (layers() ? state.layers.left_out() : 0));
     stream.Exit();
+  } else if (state.refused) {
+    state.stats->AddDropped(1 + span_count_ + layer_samples.size() + lost);
   }
   if (layers()) state.layers.End();
   state.in_call = false;

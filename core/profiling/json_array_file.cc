@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr size_t kPage = 4096;  // the smallest page there is: right for larger ones too
 constexpr size_t kWriteAt = 16 * kPage;
+
+std::atomic<int> descriptors{0};  // held by all files
 
 Status FileError(std::string_view action, const std::string& path, int error_number) {
   const StatusCode code = error_number == ENOSPC || error_number == EFBIG || error_number == EDQUOT
@@ -89,7 +92,9 @@ Status JsonArrayFile::Open(const std::string& path, std::string_view first_eleme
     ::unlink(opening.c_str());
     return FileError("create", path, EEXIST);
   }
+  open_ = true;
   fd_ = fd;
+  descriptors.fetch_add(1, std::memory_order_relaxed);
   path_ = path;
   written_ = 0;
   failure_ = OkStatus();
@@ -107,7 +112,7 @@ Status JsonArrayFile::Open(const std::string& path, std::string_view first_eleme
 }
 
 void JsonArrayFile::Append(std::string_view element) {
-  if (fd_ < 0 || !failure_.ok()) return;
+  if (!open_ || !failure_.ok()) return;
   const size_t in_page = static_cast<size_t>(size() % kPage);
   const size_t needed = element.size() + 2;
   if (in_page + needed > kPage) buffer_.append(kPage - in_page, ' ');
@@ -117,7 +122,29 @@ void JsonArrayFile::Append(std::string_view element) {
   if (buffer_.size() >= kWriteAt) failure_ = WriteBuffer();
 }
 
+Status JsonArrayFile::Reopen() {
+  if (fd_ >= 0) return OkStatus();
+  const std::string partial = path_ + ".partial";
+  do {
+    fd_ = ::open(partial.c_str(), O_WRONLY | O_CLOEXEC);
+  } while (fd_ < 0 && errno == EINTR);
+  if (fd_ < 0) return FileError("open again", partial, errno);
+  descriptors.fetch_add(1, std::memory_order_relaxed);
+  if (::lseek(fd_, static_cast<off_t>(written_), SEEK_SET) < 0) {
+    return FileError("find the end of", partial, errno);
+  }
+  return OkStatus();
+}
+
+void JsonArrayFile::CloseDescriptor() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  fd_ = -1;
+  descriptors.fetch_sub(1, std::memory_order_relaxed);
+}
+
 Status JsonArrayFile::WriteAll(std::string_view bytes) {
+  TRTSCOPE_RETURN_IF_ERROR(Reopen());
   while (!bytes.empty()) {
     const size_t to_page_end = kPage - static_cast<size_t>(written_ % kPage);
     const size_t wanted = std::min(bytes.size(), to_page_end);
@@ -143,8 +170,9 @@ Status JsonArrayFile::WriteAll(std::string_view bytes) {
 }
 
 Status JsonArrayFile::Flush() {
-  if (fd_ < 0) return FailedPrecondition("trace file " + path_ + " is not open");
+  if (!open_) return FailedPrecondition("trace file " + path_ + " is not open");
   if (failure_.ok() && !buffer_.empty()) failure_ = WriteBuffer();
+  if (descriptors.load(std::memory_order_relaxed) > kMaxDescriptors) CloseDescriptor();
   return failure_;
 }
 
@@ -155,12 +183,11 @@ Status JsonArrayFile::WriteBuffer() {
 }
 
 Status JsonArrayFile::Finish() {
-  Status status = Flush();
-  if (fd_ < 0) return status;
+  const Status status = Flush();
+  if (!open_) return status;
   // Also after a failure: the file was cut back, and there may be room for three bytes.
   const Status closed = WriteAll("\n]\n");
-  ::close(fd_);
-  fd_ = -1;
+  Abandon();
   if (!closed.ok()) return closed;
   if (::rename((path_ + ".partial").c_str(), path_.c_str()) != 0) {
     return FileError("rename to", path_, errno);
@@ -169,8 +196,8 @@ Status JsonArrayFile::Finish() {
 }
 
 void JsonArrayFile::Abandon() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  CloseDescriptor();
+  open_ = false;
   buffer_.clear();
 }
 

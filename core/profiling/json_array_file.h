@@ -24,6 +24,8 @@ class JsonArrayFile {
   /// No element may be longer, or a kill in its write could leave half of it.
   static constexpr size_t kMaxElement = 4096 - 8;
 
+  static constexpr int kMaxDescriptors = 128;
+
   JsonArrayFile() = default;
   ~JsonArrayFile() { Abandon(); }
   JsonArrayFile(const JsonArrayFile&) = delete;
@@ -32,13 +34,15 @@ class JsonArrayFile {
   /// Makes `<path>.partial`, holding `first_element` from the first moment it exists.  Refused
   /// with kFailedPrecondition when another file holds the name; the caller picks another one.
   Status Open(const std::string& path, std::string_view first_element);
-  bool is_open() const { return fd_ >= 0; }
+  bool is_open() const { return open_; }
   const std::string& path() const { return path_; }
 
   /// May write; a failure is told by the next Flush.
   void Append(std::string_view element);
-  /// Writes what was appended.  After a failure (a full disk) the file is cut back to its last
-  /// whole element, everything later is refused with the same status, and Finish still works.
+  /// Writes what was appended.  Beyond kMaxDescriptors of these files, the descriptor is closed
+  /// until the next write: a process of many engines keeps its descriptors.  After a failure (a
+  /// full disk) the file is cut back to its last whole element, everything later is refused with
+  /// the same status, and Finish still works.
   Status Flush();
   /// Bytes appended so far.
   uint64_t size() const { return written_ + buffer_.size(); }
@@ -51,8 +55,11 @@ class JsonArrayFile {
  private:
   Status WriteAll(std::string_view bytes);
   Status WriteBuffer();
+  Status Reopen();
+  void CloseDescriptor();
 
-  int fd_ = -1;
+  bool open_ = false;
+  int fd_ = -1;  // also closed between writes
   std::string path_;
   std::string buffer_;    // whole elements, not yet written
   uint64_t written_ = 0;  // bytes in the file, which end with an element

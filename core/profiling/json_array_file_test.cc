@@ -81,6 +81,28 @@ TEST(JsonArrayFileTest, AbandonWritesNothing) {
   EXPECT_FALSE(file.Flush().ok());
 }
 
+// Four files an engine: a model of a hundred engines must not take the process's descriptors.
+TEST(JsonArrayFileTest, ManyFilesHoldFewDescriptors) {
+  const TempFolder folder;
+  constexpr size_t kFiles = 400;
+  const auto descriptors = [] { return TempFolder::In("/proc/self/fd", "").size(); };
+  const size_t before = descriptors();
+  std::vector<JsonArrayFile> files(kFiles);
+  for (size_t i = 0; i < kFiles; ++i) {
+    ASSERT_TRUE(files[i].Open(folder.path() + "/" + std::to_string(i), "{}").ok());
+  }
+  EXPECT_LE(descriptors(), before + JsonArrayFile::kMaxDescriptors + 1);
+  for (int round = 0; round < 3; ++round) {
+    for (auto& file : files) {
+      file.Append(Element(round, 2000));
+      ASSERT_TRUE(file.Flush().ok());
+    }
+  }
+  for (auto& file : files) ASSERT_TRUE(file.Finish().ok());
+  EXPECT_EQ(descriptors(), before);
+  for (const auto& path : folder.Files()) EXPECT_EQ(Json::parse(ReadText(path)).size(), 4u);
+}
+
 TEST(JsonArrayFileTest, AFullDiskCutsBackToWholeElements) {
   const TempFolder folder;
   const std::string path = folder.path() + "/a.trace";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/profiling/clock.h"
@@ -85,8 +86,12 @@ bool TraceStream::PickStem() {
   // an earlier trace of this engine.  OpenFile claims the name for good.
   const std::string base = folder_ + (folder_.ends_with('/') ? "" : "/") + stats_->file_stem() +
                            "." + SafeFileName(host_) + "." + std::to_string(pid_);
-  constexpr int kMaxTraces = 100'000;
-  for (int n = 0; n < kMaxTraces; ++n) {
+  // Where the search ended last time, or the n-th trace would try n names.  Only under the
+  // tracer's drain mutex; never destroyed.
+  static auto* const next_number = new std::unordered_map<std::string, uint64_t>;
+  uint64_t& first = (*next_number)[base];
+  constexpr uint64_t kMaxTries = 100'000;
+  for (uint64_t n = first; n < first + kMaxTries; ++n) {
     stem_ = n == 0 ? base : base + "." + std::to_string(n);
     bool taken = FileExists(stem_ + ".engine.metadata.json");
     for (size_t i = 0; i < kFileCount && !taken; ++i) {
@@ -95,7 +100,10 @@ bool TraceStream::PickStem() {
     }
     if (taken) continue;
     const Status status = OpenFile(static_cast<size_t>(TraceFile::kEngineExecution));
-    if (status.ok()) return true;
+    if (status.ok()) {
+      first = n + 1;
+      return true;
+    }
     if (status.code() == StatusCode::kFailedPrecondition) continue;  // just taken by another
     stem_.clear();
     Fail(status);

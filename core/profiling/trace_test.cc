@@ -449,6 +449,24 @@ TEST_F(TraceTest, ATraceThatGrowsTooLargeIsFollowedByANewOne) {
   EXPECT_EQ(events + EngineRow(engine->id()).at("dropped_spans").get<size_t>(), 3000u);
 }
 
+// Turned on and off faster than files can be made: what waits to be finished is bounded.
+TEST_F(TraceTest, TogglingFasterThanFilesAreMadePilesNothingUp) {
+  Tracer::Get().PauseWriterForTest(true);
+  TraceLimits limits;
+  limits.closing_traces = 8;
+  Tracer::Get().SetLimitsForTest(limits);
+  const auto engine = NewEngine("toggled");
+  for (int i = 0; i < 100; ++i) {
+    engine->SetOwnLevel(Level::kDelegate);
+    RunCall(*engine);
+    engine->SetOwnLevel(Level::kOff);
+  }
+  FinishClosedTraces();
+  EXPECT_EQ(Execution().size(), 8u);
+  EXPECT_EQ(Calls(engine->id()), 100u);
+  EXPECT_EQ(EngineRow(engine->id()).at("dropped_spans"), 92);
+}
+
 // --- TREX ---
 
 TEST_F(TraceTest, TrexFilesFollowTheDialect) {

@@ -57,6 +57,16 @@ Tracer& Tracer::Get() {
 
 Tracer::Opened Tracer::Open(const std::shared_ptr<EngineStats>& stats, const OwnSettings& own,
                             const Effective& effective, uint64_t generation, uint64_t first_call) {
+  {
+    // Traces turned on and off faster than their files can be made must not pile up.
+    std::lock_guard<std::mutex> lock(registry_mu_);
+    if (streams_.size() >= limits_.closing_traces) {
+      const auto closing = std::count_if(streams_.begin(), streams_.end(),
+                                         [](const auto& stream) { return stream->closing(); });
+      if (static_cast<size_t>(closing) >= limits_.closing_traces)
+        return Opened{nullptr, false, true};
+    }
+  }
   auto stream = std::make_shared<TraceStream>(stats, effective, first_call);
   if (effective.level >= Level::kLayers) stream->TakeBaseline();
   {
@@ -64,7 +74,7 @@ Tracer::Opened Tracer::Open(const std::shared_ptr<EngineStats>& stats, const Own
     if (exiting_) return {};
     // A setter first bumps the generation and then looks through `streams_` under this mutex: it
     // either sees this stream, or is seen here.
-    if (Generation() != generation) return {nullptr, true};
+    if (Generation() != generation) return Opened{nullptr, true, false};
     stream->own = own;
     stream->SetId(next_stream_++);
     stream->set_file_limit(limits_.file_bytes);
@@ -75,7 +85,7 @@ Tracer::Opened Tracer::Open(const std::shared_ptr<EngineStats>& stats, const Own
   // Under its mutex, for a writer with no streams sleeps without a time limit.
   std::lock_guard<std::mutex> lock(wake_mu_);
   wake_.notify_one();
-  return {std::move(stream), false};
+  return Opened{std::move(stream), false, false};
 }
 
 bool Tracer::Update(TraceStream& stream, const OwnSettings& own, Level level, uint64_t generation) {

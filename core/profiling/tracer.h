@@ -34,6 +34,7 @@ struct TraceLimits {
   size_t ring_records = 16 * 1024;             // a thread's ring: 512 KiB
   size_t ring_bytes_total = 64 * 1024 * 1024;  // all rings
   uint64_t file_bytes = 256 * 1024 * 1024;     // a trace file; then the next one begins
+  size_t closing_traces = 256;  // closed and not yet finished: past this no trace is opened
 };
 
 class Tracer {
@@ -42,7 +43,8 @@ class Tracer {
 
   struct Opened {
     std::shared_ptr<TraceStream> stream;  // null: no trace for now
-    bool stale = false;  // because the configuration is newer than `generation`: look again
+    bool stale = false;    // because the configuration is newer than `generation`: look again
+    bool refused = false;  // because the writer is behind: count the spans as dropped
   };
   /// Opens the trace of an engine whose settings in force were resolved at `generation`.  Its
   /// files are made by the writer.  (engine mutex)
