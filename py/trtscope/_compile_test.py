@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import operator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,6 +188,54 @@ def test_a_compiled_program_can_be_exported_again() -> None:
     )
     assert len(calls(again)) == 2
     check_same(again, model, torch.randn(9, 8))
+
+
+def test_a_compiled_program_is_saved_and_loaded_by_torch(tmp_path: Path) -> None:
+    model = Model()
+    compiled = trtscope.compile(
+        export(model, torch.randn(3, 8), shapes=(BATCH,)), engine_modules=["blocks.*"]
+    )
+    path = tmp_path / "program.pt2"
+    torch.export.save(compiled, path)
+    package = trtscope.read_package(path)
+    assert package.kind == "export"
+    assert [e.state.name for e in package.engines if e.state] == ["blocks.0", "blocks.1"]
+    with pytest.raises(trtscope.PackageError, match="an exported program, not a compiled one"):
+        trtscope.load(path)
+    check_same(torch.export.load(path), model, torch.randn(9, 8))
+
+
+def test_control_flow_stays_in_torch() -> None:
+    class Choice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = Block()
+
+        def forward(self, x: torch.Tensor) -> Any:
+            y = self.block(x)
+            y = torch.cond(y.sum() > 4, lambda t: t + 1, lambda t: t * 2, (y,))
+            return self.block(y)
+
+    model = Choice()
+    compiled = trtscope.compile(export(model, torch.randn(3, 8)), min_block_size=3)
+    assert len(calls(compiled)) == 2
+    for scale in (0.01, 10.0):
+        check_same(compiled, model, torch.randn(3, 8) * scale)
+
+
+def test_a_parameter_in_torch_and_in_an_engine_is_in_both() -> None:
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.block = Block()
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.block(x) @ self.block.linear.weight
+
+    model = Shared()
+    compiled = trtscope.compile(export(model, torch.randn(3, 8)), engine_modules=["block"])
+    assert set(compiled.state_dict) == {"block.linear.weight"}
+    check_same(compiled, model, torch.randn(3, 8))
 
 
 def test_xnnpack() -> None:

@@ -1,5 +1,5 @@
-// trtscope._core: the C interface of libtrtscope_core.so (core/profiling/trtscope.h) for Python, and
-// what Python asks about plans (core/engine).  Functions that may wait let other threads run.
+// trtscope._core: the C interface of libtrtscope_core.so (core/profiling/trtscope.h) for Python,
+// and what Python asks about plans (core/engine).  Functions that may wait let other threads run.
 
 #include <pybind11/pybind11.h>
 
@@ -45,8 +45,8 @@ py::str Take(char* (*getter)()) {
     text = getter();
   }
   if (text == nullptr) Raise(trtscope_last_error());
-  PyObject* made = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)),
-                                        "replace");
+  PyObject* made = PyUnicode_DecodeUTF8(
+      text, static_cast<Py_ssize_t>(std::char_traits<char>::length(text)), "replace");
   trtscope_free(text);
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::str>(made);

@@ -119,7 +119,9 @@ def replace_regions(
 
     input_specs: list[InputSpec] = []
     constants = dict(program.constants)
-    taken = {n.name for n in nodes} | set(constants)
+    # An attribute must not be called like a module that holds a parameter.
+    held = {spec.target.split(".")[0] for spec in signature.input_specs if spec.target}
+    taken = {n.name for n in nodes} | set(constants) | held
 
     def add_engines() -> None:
         for region in regions:

@@ -95,7 +95,8 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def files_of(folder: Path, kind: str, engine: str = "") -> list[Path]:
-    return sorted(folder.glob(f"*{engine}*_{kind}_profile.trace"))
+    found = folder.glob(f"*_{kind}_profile.trace")
+    return sorted(f for f in found if f.name.startswith(engine))
 
 
 def calls(ops: Any) -> dict[str, int]:
@@ -137,7 +138,8 @@ def test_rfc_validation(packages: list[tuple[Path, Model]], ops: Any, tmp_path: 
             (file,) = files_of(tmp_path, kind, engine)
             events = events_of(file)
             mains = [e for e in events if e["name"] == main_events[kind]]
-            assert len(mains) == 4, (engine, kind)
+            # One call may open a phase more than once.
+            assert [*dict.fromkeys(e["args"]["call"] for e in mains)] == [1, 2, 3, 4]
             for event in events:
                 assert isinstance(event["pid"], int)
                 assert isinstance(event["tid"], int)
@@ -406,7 +408,7 @@ def test_traces_of_a_killed_process_load(
         process.communicate(timeout=60)
     for engine in ENGINES:
         for kind in KINDS:
-            (file,) = tmp_path.glob(f"*{engine}*_{kind}_profile.trace*")
+            (file,) = tmp_path.glob(f"{engine}*_{kind}_profile.trace*")
             text = file.read_text(encoding="utf-8").rstrip()
             # Trace viewers take an array without its end; strict JSON wants it.
             events = json.loads(text.removesuffix(",") + "]")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Arguments = tuple[list[Any], dict[str, Any]]
 
 _SLOWEST = 10
+_LISTED = 10
 
 
 def add_parser(commands: Any) -> None:
@@ -252,6 +253,11 @@ def files_text(files: list[Path]) -> str:
     if not files:
         return "No trace file was written."
     lines = [f"{len(files)} trace files in {files[0].parent}:"]
-    lines += [f"  {f.name} ({octets(f.stat().st_size)})" for f in files if f.is_file()]
-    lines.append("Open a .trace file at ui.perfetto.dev or in chrome://tracing.")
+    lines += [f"  {f.name} ({octets(f.stat().st_size)})" for f in files[:_LISTED] if f.is_file()]
+    if len(files) > _LISTED:
+        lines.append(f"  ... and {len(files) - _LISTED} more")
+    lines.append(
+        "Drop .trace files on ui.perfetto.dev, or open one in chrome://tracing; "
+        ".engine.profile.json files are for TensorRT's engine explorer."
+    )
     return "\n".join(lines)
