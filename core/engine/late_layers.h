@@ -28,7 +28,8 @@ class LateLayers {
   /// Graphs of the measuring context.
   GraphCache& graphs() { return graphs_; }
 
-  /// The context for a call whose layers shall be measured, or null when the plain one serves it.
+  /// The context for a call whose layers shall be measured, or null when the plain one serves it:
+  /// also where the engine refuses a second context, which is reported once.
   Result<BoundContext*> ContextForCall();
 
   /// That call was enqueued, and `timeline` measures it; or it failed, and nothing is awaited.
@@ -54,6 +55,7 @@ class LateLayers {
   LayerSampler sampler_;
   std::unique_ptr<BoundContext> context_;
   GraphCache graphs_;  // after the context that they replay: destroyed before it
+  bool refused_ = false;
   uint64_t awaited_call_ = 0;
   int64_t delivery_ns_ = 0;
 };

@@ -19,7 +19,7 @@ struct FakeContext {
   FakeEngine* engine;
   bool with_memory;
   int profile = -1;
-  std::vector<Dims> shapes;       // inputs: as set; rank -1 otherwise
+  std::vector<Dims> shapes;  // inputs: as set; rank -1 otherwise
   std::vector<void*> addresses;
   std::vector<void*> allocators;
   void* workspace = nullptr;
@@ -108,7 +108,8 @@ int32_t InferShapes(FakeContext* self, int32_t count, const char** names) {
 
 Dims ShapeOf(FakeContext* self, int index) {
   const FakeTensor& tensor = self->program().io[At(index)];
-  if (tensor.input) return self->shapes[At(index)].rank < 0 ? tensor.shape : self->shapes[At(index)];
+  if (tensor.input)
+    return self->shapes[At(index)].rank < 0 ? tensor.shape : self->shapes[At(index)];
   if (InferShapes(self, 0, nullptr) > 0 || tensor.data_dependent) return tensor.shape;
   Dims dims = self->shapes[At(tensor.from)];
   if (tensor.shape_from >= 0) {

@@ -80,13 +80,13 @@ CUresult Count(const char* name) {
   return cuda::kSuccess;
 }
 
-#define TRTSCOPE_COUNT()                                               \
-  do {                                                                 \
-    if (const CUresult injected = Count(__func__)) return injected;    \
+#define TRTSCOPE_COUNT()                                            \
+  do {                                                              \
+    if (const CUresult injected = Count(__func__)) return injected; \
   } while (false)
-#define TRTSCOPE_NEED_CONTEXT()                        \
-  do {                                                 \
-    if (Current() == nullptr) return kInvalidContext;  \
+#define TRTSCOPE_NEED_CONTEXT()                       \
+  do {                                                \
+    if (Current() == nullptr) return kInvalidContext; \
   } while (false)
 
 /// The stream itself; the current device's default one for null.  Null: another device's.
@@ -121,16 +121,36 @@ TRTSCOPE_EXPORT CUresult cuInit(unsigned) {
 
 TRTSCOPE_EXPORT CUresult cuGetErrorName(CUresult error, const char** text) {
   switch (error) {
-    case kInvalidValue: *text = "CUDA_ERROR_INVALID_VALUE"; break;
-    case cuda::kOutOfMemory: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
-    case 100: *text = "CUDA_ERROR_NO_DEVICE"; break;
-    case kInvalidDevice: *text = "CUDA_ERROR_INVALID_DEVICE"; break;
-    case kInvalidContext: *text = "CUDA_ERROR_INVALID_CONTEXT"; break;
-    case kInvalidHandle: *text = "CUDA_ERROR_INVALID_HANDLE"; break;
-    case cuda::kNotReady: *text = "CUDA_ERROR_NOT_READY"; break;
-    case 700: *text = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
-    case kCaptureInvalid: *text = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"; break;
-    default: *text = nullptr; return kInvalidValue;
+    case kInvalidValue:
+      *text = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case cuda::kOutOfMemory:
+      *text = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case 100:
+      *text = "CUDA_ERROR_NO_DEVICE";
+      break;
+    case kInvalidDevice:
+      *text = "CUDA_ERROR_INVALID_DEVICE";
+      break;
+    case kInvalidContext:
+      *text = "CUDA_ERROR_INVALID_CONTEXT";
+      break;
+    case kInvalidHandle:
+      *text = "CUDA_ERROR_INVALID_HANDLE";
+      break;
+    case cuda::kNotReady:
+      *text = "CUDA_ERROR_NOT_READY";
+      break;
+    case 700:
+      *text = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      break;
+    case kCaptureInvalid:
+      *text = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
+      break;
+    default:
+      *text = nullptr;
+      return kInvalidValue;
   }
   return cuda::kSuccess;
 }
@@ -184,8 +204,7 @@ TRTSCOPE_EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, cuda::CUdevice) {
   return cuda::kSuccess;
 }
 
-TRTSCOPE_EXPORT CUresult cuDevicePrimaryCtxRetain(cuda::CUcontext* context,
-                                                  cuda::CUdevice device) {
+TRTSCOPE_EXPORT CUresult cuDevicePrimaryCtxRetain(cuda::CUcontext* context, cuda::CUdevice device) {
   TRTSCOPE_COUNT();
   *context = TheState().contexts[static_cast<size_t>(device)].get();
   return cuda::kSuccess;

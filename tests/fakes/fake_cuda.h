@@ -60,16 +60,30 @@ class FakeCuda {
   TRTSCOPE_FAKE_MEMBER(live_allocations);
 #undef TRTSCOPE_FAKE_MEMBER
 
-  /// Null when TRTSCOPE_CUDA names no fake.
+  /// Null when TRTSCOPE_CUDA names no fake.  Looked up once.
   static const FakeCuda* Find() {
+    static const FakeCuda fake = Load();
+    return fake.live_allocations != nullptr ? &fake : nullptr;
+  }
+
+  /// Ends the program when there is none.
+  static const FakeCuda& Get() {
+    const FakeCuda* fake = Find();
+    if (fake == nullptr) {
+      std::fprintf(stderr, "TRTSCOPE_CUDA does not name the fake CUDA driver\n");
+      std::abort();
+    }
+    return *fake;
+  }
+
+ private:
+  static FakeCuda Load() {
+    FakeCuda fake;
     const char* path = std::getenv("TRTSCOPE_CUDA");
     void* handle = path != nullptr ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
-    if (handle == nullptr) return nullptr;
-    static FakeCuda fake;
-    bool all = true;
-#define TRTSCOPE_FAKE_LOAD(name)                                                         \
-  fake.name = reinterpret_cast<decltype(fake.name)>(dlsym(handle, "trtscope_fake_cuda_" #name)); \
-  all &= fake.name != nullptr
+    if (handle == nullptr) return fake;
+#define TRTSCOPE_FAKE_LOAD(name) \
+  fake.name = reinterpret_cast<decltype(fake.name)>(dlsym(handle, "trtscope_fake_cuda_" #name))
     TRTSCOPE_FAKE_LOAD(calls);
     TRTSCOPE_FAKE_LOAD(reset_calls);
     TRTSCOPE_FAKE_LOAD(fail);
@@ -81,17 +95,7 @@ class FakeCuda {
     TRTSCOPE_FAKE_LOAD(device_of);
     TRTSCOPE_FAKE_LOAD(live_allocations);
 #undef TRTSCOPE_FAKE_LOAD
-    return all ? &fake : nullptr;
-  }
-
-  /// Ends the program when there is none.
-  static const FakeCuda& Get() {
-    static const FakeCuda* fake = Find();
-    if (fake == nullptr) {
-      std::fprintf(stderr, "TRTSCOPE_CUDA does not name the fake CUDA driver\n");
-      std::abort();
-    }
-    return *fake;
+    return fake;
   }
 };
 

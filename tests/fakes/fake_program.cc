@@ -17,10 +17,10 @@ struct TypeName {
   size_t octets;
 };
 constexpr TypeName kTypes[] = {
-    {"float32", DataType::kFLOAT, 4}, {"float16", DataType::kHALF, 2},
-    {"bfloat16", DataType::kBF16, 2}, {"int8", DataType::kINT8, 1},
-    {"uint8", DataType::kUINT8, 1},   {"int32", DataType::kINT32, 4},
-    {"int64", DataType::kINT64, 8},   {"bool", DataType::kBOOL, 1},
+    {"float32", DataType::kFLOAT, 4},     {"float16", DataType::kHALF, 2},
+    {"bfloat16", DataType::kBF16, 2},     {"int8", DataType::kINT8, 1},
+    {"uint8", DataType::kUINT8, 1},       {"int32", DataType::kINT32, 4},
+    {"int64", DataType::kINT64, 8},       {"bool", DataType::kBOOL, 1},
     {"float8_e4m3fn", DataType::kFP8, 1}, {"unknown", static_cast<DataType>(99), 4},
 };
 

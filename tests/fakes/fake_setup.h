@@ -21,8 +21,8 @@ namespace trtscope::fakes {
 /// Absolute path of a file or folder of tests/fakes among the test's data.
 inline std::string FakePath(const std::string& name) {
   const char* root = std::getenv("TEST_SRCDIR");
-  std::string path = root != nullptr ? std::string(root) + "/_main/tests/fakes/" + name
-                                     : "tests/fakes/" + name;
+  std::string path =
+      root != nullptr ? std::string(root) + "/_main/tests/fakes/" + name : "tests/fakes/" + name;
   char* resolved = realpath(path.c_str(), nullptr);
   if (resolved != nullptr) path = resolved;
   std::free(resolved);

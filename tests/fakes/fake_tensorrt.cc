@@ -93,8 +93,9 @@ void DeleteInspector(PublicObject* api) { delete static_cast<FakeInspector*>(api
 void* const kInspectorApi[] = {nullptr, reinterpret_cast<void*>(&DeleteInspector)};
 
 void* CreateInspector(FakeEngine* engine) {
-  static const FakeVTable table = FakeVTable(ReleaseLayout())
-      .Set(Method::kIEngineInspector_getEngineInformation, &EngineInformation);
+  static const FakeVTable table =
+      FakeVTable(ReleaseLayout())
+          .Set(Method::kIEngineInspector_getEngineInformation, &EngineInformation);
   nlohmann::ordered_json json;
   json["Layers"] = nlohmann::ordered_json::array();
   for (const std::string& layer : engine->program.layers) {
@@ -182,7 +183,8 @@ void* CreateContext8(FakeEngine* self) { return PublicContext(MakeContext(self, 
 void* CreateContextBare(FakeEngine* self) { return PublicContext(MakeContext(self, false)); }
 void* CreateContext10(FakeEngine* self, int32_t strategy) {
   return PublicContext(MakeContext(
-      self, strategy != static_cast<int32_t>(abi::ExecutionContextAllocationStrategy::kUSER_MANAGED)));
+      self,
+      strategy != static_cast<int32_t>(abi::ExecutionContextAllocationStrategy::kUSER_MANAGED)));
 }
 
 void DeleteEngine(PublicObject* api) {
@@ -267,7 +269,8 @@ void* Deserialize(FakeRuntime* self, const void* data, size_t size) {
   engine->device = FakeCuda::Get().current_device();
   const std::string objection = Objection(*self, plan, engine->program);
   if (!objection.empty()) {
-    engine->Fail("IRuntime::deserializeCudaEngine: Error Code 1: Serialization (" + objection + ")");
+    engine->Fail("IRuntime::deserializeCudaEngine: Error Code 1: Serialization (" + objection +
+                 ")");
     return nullptr;
   }
   static const FakeVTable table =
@@ -294,8 +297,7 @@ void* const kRuntimeApi[] = {nullptr, reinterpret_cast<void*>(&DeleteRuntime)};
 /// Versioned callback interfaces say what they are: a vtable in a wrong layout does not get past.
 bool IsA(const abi::CallbackLayout& layout, void* object, const char* kind) {
   if (layout.slot(abi::Role::kGetInterfaceInfo) < 0) return true;
-  const auto info =
-      CallBack<abi::InterfaceInfo>(layout, abi::Role::kGetInterfaceInfo, object);
+  const auto info = CallBack<abi::InterfaceInfo>(layout, abi::Role::kGetInterfaceInfo, object);
   return std::strcmp(info.kind, kind) == 0 && info.major == 1 && info.minor == 0 &&
          CallBack<int32_t>(layout, abi::Role::kGetApiLanguage, object) == 0;
 }

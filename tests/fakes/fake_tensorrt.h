@@ -19,10 +19,10 @@ struct FakeRelease {
 };
 
 struct FakeTensorRtStats {
-  int64_t runtimes, engines, contexts;    // alive now
-  int64_t teardown_errors;                // something was destroyed before what it made
-  int64_t wrong_device;                   // calls with another device current
-  int64_t set_shapes, set_addresses;      // calls
+  int64_t runtimes, engines, contexts;  // alive now
+  int64_t teardown_errors;              // something was destroyed before what it made
+  int64_t wrong_device;                 // calls with another device current
+  int64_t set_shapes, set_addresses;    // calls
   int64_t enqueues, profiled_enqueues, reports;
 };
 

@@ -22,7 +22,8 @@ struct PublicObject {
 
 template <size_t kSlot>
 void NotFaked(void*) {
-  std::fprintf(stderr, "fake TensorRT: slot %zu, which the fake does not have, was called\n", kSlot);
+  std::fprintf(stderr, "fake TensorRT: slot %zu, which the fake does not have, was called\n",
+               kSlot);
   std::abort();
 }
 

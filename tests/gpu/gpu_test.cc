@@ -18,9 +18,13 @@
 
 #include "core/device/cuda/cuda_device.h"
 #include "core/engine/engine.h"
+#include "core/engine/executor.h"
+#include "core/engine/graph_cache.h"
 #include "core/engine/tensorrt/doctor.h"
 #include "core/engine/tensorrt/library.h"
 #include "core/engine/tensorrt/tensorrt_engine.h"
+#include "core/profiling/config.h"
+#include "core/profiling/report.h"
 #include "tests/gpu/npz.h"
 
 namespace trtscope::gpu_test {
@@ -44,7 +48,9 @@ std::string Folder(const char* variable) {
 std::string Plan(const std::string& name) {
   return Folder("TRTSCOPE_GPU_ENGINES") + "/" + name + ".plan";
 }
-double Microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
+double Microseconds(Clock::duration d) {
+  return std::chrono::duration<double, std::micro>(d).count();
+}
 
 CudaDevice& Gpu() {
   static const Result<CudaDevice*> gpu = device::cuda::GetCudaDevice(0);
@@ -81,11 +87,13 @@ class Bench {
     if (!arrays.ok()) return nullptr;
     std::unique_ptr<Bench> bench(new Bench);
     bench->engine_ = *std::move(engine);
+    bench->input_count_ = bench->engine_->input_count();
     bench->arrays_ = *std::move(arrays);
     for (const TensorInfo& tensor : bench->engine_->tensors()) {
       EXPECT_EQ(bench->arrays_.count(tensor.name), 1u) << "no reference for " << tensor.name;
       const size_t octets = bench->arrays_[tensor.name].values.size() * sizeof(float);
       bench->buffers_.push_back(*Gpu().Allocate(octets));
+      bench->names_.push_back(tensor.name);
     }
     return bench;
   }
@@ -94,23 +102,26 @@ class Bench {
   }
 
   Engine& engine() { return *engine_; }
-  const Array& array(int i) { return arrays_[engine_->tensors()[static_cast<size_t>(i)].name]; }
+  /// For an executor; engine() is gone then.
+  std::unique_ptr<Engine> TakeEngine() { return std::move(engine_); }
+  const Array& array(int i) { return arrays_[names_[static_cast<size_t>(i)]]; }
+  void* buffer(int i) { return buffers_[static_cast<size_t>(i)]; }
 
   Status Bind(ExecutionContext& context) {
     for (int i = 0; i < static_cast<int>(buffers_.size()); ++i) {
-      if (i < engine_->input_count()) {
+      if (i < input_count_) {
         TRTSCOPE_RETURN_IF_ERROR(context.SetInputShape(i, array(i).shape));
       }
       TRTSCOPE_RETURN_IF_ERROR(context.SetAddress(i, buffers_[static_cast<size_t>(i)]));
     }
-    for (int i = engine_->input_count(); i < static_cast<int>(buffers_.size()); ++i) {
+    for (int i = input_count_; i < static_cast<int>(buffers_.size()); ++i) {
       TRTSCOPE_ASSIGN_OR_RETURN(const Dims shape, context.OutputShape(i));
       if (!(shape == array(i).shape)) return Internal("shape is " + ToString(shape));
     }
     return OkStatus();
   }
   Status Upload(StreamRef stream) {
-    for (int i = 0; i < engine_->input_count(); ++i) {
+    for (int i = 0; i < input_count_; ++i) {
       TRTSCOPE_RETURN_IF_ERROR(Gpu().CopyAsync(buffers_[static_cast<size_t>(i)],
                                                array(i).values.data(), array(i).values.size() * 4,
                                                device::CopyKind::kHostToDevice, stream));
@@ -120,11 +131,12 @@ class Bench {
   /// Waits for the stream; the largest error of an output relative to the largest value.
   double Error(StreamRef stream) {
     double worst = 0;
-    for (int i = engine_->input_count(); i < static_cast<int>(buffers_.size()); ++i) {
+    for (int i = input_count_; i < static_cast<int>(buffers_.size()); ++i) {
       const Array& expected = array(i);
       std::vector<float> got(expected.values.size(), NAN);
-      EXPECT_TRUE(Gpu().CopyAsync(got.data(), buffers_[static_cast<size_t>(i)], got.size() * 4,
-                                  device::CopyKind::kDeviceToHost, stream)
+      EXPECT_TRUE(Gpu()
+                      .CopyAsync(got.data(), buffers_[static_cast<size_t>(i)], got.size() * 4,
+                                 device::CopyKind::kDeviceToHost, stream)
                       .ok());
       EXPECT_TRUE(Gpu().Synchronize(stream).ok());
       double difference = 0, scale = 0;
@@ -141,6 +153,8 @@ class Bench {
  private:
   Bench() = default;
   std::map<std::string, Array> arrays_;
+  std::vector<std::string> names_;
+  int input_count_ = 0;
   std::unique_ptr<Engine> engine_;
   std::vector<void*> buffers_;
 };
@@ -160,8 +174,8 @@ class Blocker {
  public:
   explicit Blocker(StreamRef stream) {
     void* driver = dlopen(Gpu().driver().path.c_str(), RTLD_NOW);
-    const auto launch = reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(
-        dlsym(driver, "cuLaunchHostFunc"));
+    const auto launch =
+        reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(dlsym(driver, "cuLaunchHostFunc"));
     ScopedDevice current(Gpu());
     EXPECT_EQ(launch(stream.handle, &Wait, this), 0);
   }
@@ -179,9 +193,7 @@ class Blocker {
 
 class GpuTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    stream_ = *OwnedStream::Create(Gpu());
-  }
+  void SetUp() override { stream_ = *OwnedStream::Create(Gpu()); }
   void TearDown() override {
     void* current = this;
     Gpu().driver().cuCtxGetCurrent(reinterpret_cast<device::cuda::CUcontext*>(&current));
@@ -193,9 +205,8 @@ class GpuTest : public ::testing::Test {
 
 class PlanTest : public GpuTest, public ::testing::WithParamInterface<const char*> {};
 
-constexpr const char* kPlans[] = {"sigmoid_affine", "two_io",    "mlp",
-                                  "mlp_fp16",       "mlp_novc",  "conv_fp16",
-                                  "transformer_fp16"};
+constexpr const char* kPlans[] = {
+    "sigmoid_affine", "two_io", "mlp", "mlp_fp16", "mlp_novc", "conv_fp16", "transformer_fp16"};
 
 TEST_P(PlanTest, MatchesItsReference) {
   const auto bench = Bench::Make(GetParam());
@@ -233,7 +244,9 @@ TEST_P(PlanTest, LayersOfASecondContext) {
   ASSERT_TRUE(bench->Bind(context).ok());
   const size_t size = *context.WorkspaceSize();
   void* workspace = *Gpu().Allocate(size);
-  ASSERT_TRUE(context.SetWorkspace(workspace, size).ok());
+  if (size > 0) {
+    ASSERT_TRUE(context.SetWorkspace(workspace, size).ok());
+  }
   Layers layers;
   ASSERT_TRUE(context.SetLayerSink(&layers).ok());
   ASSERT_TRUE(bench->Upload(stream()).ok());
@@ -317,6 +330,80 @@ TEST_P(PlanTest, ReplaysAsACudaGraph) {
   driver.cuGraphDestroy(graph);
 }
 
+// The call as the runtimes make it, at every level, with graphs and without: right results, nobody
+// waits behind a blocked stream, and what a call costs on the host.
+TEST_P(PlanTest, ExecutorAtEveryLevel) {
+  const auto bench = Bench::Make(GetParam());
+  ASSERT_NE(bench, nullptr);
+  const int inputs = bench->engine().input_count();
+  const int outputs = static_cast<int>(bench->engine().tensors().size()) - inputs;
+  auto profile = profiling::EngineProfile::Register(
+      {GetParam(), bench->engine().plan().hash, "tensorrt", "gpu_test"});
+  Result<std::unique_ptr<engine::Executor>> made =
+      engine::Executor::Create(bench->TakeEngine(), std::move(profile));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  engine::Executor& executor = **made;
+  std::vector<engine::TensorView> views;
+  for (int i = 0; i < inputs; ++i) {
+    views.push_back({bench->buffer(i),
+                     engine::DataType::kFloat32,
+                     bench->array(i).shape,
+                     {DeviceType::kCuda, 0}});
+  }
+  const auto call = [&](StreamRef on) -> Status {
+    engine::Executor::Call call(executor);
+    TRTSCOPE_RETURN_IF_ERROR(call.BindInputs(views, on));
+    for (int i = 0; i < outputs; ++i) {
+      TRTSCOPE_RETURN_IF_ERROR(call.BindOutput(i, bench->buffer(inputs + i)));
+    }
+    return call.Enqueue(on);
+  };
+  ASSERT_TRUE(bench->Upload(stream()).ok());
+  for (const bool graphs : {false, true}) {
+    engine::SetCudaGraphs(graphs);
+    for (const profiling::Level level : {profiling::Level::kOff, profiling::Level::kDelegate,
+                                         profiling::Level::kPhases, profiling::Level::kLayers}) {
+      ASSERT_TRUE(profiling::SetLevel(level).ok());
+      for (int i = 0; i < 20; ++i) {
+        const Status status = call(stream());
+        ASSERT_TRUE(status.ok()) << status.message();
+        ASSERT_TRUE(Gpu().Synchronize(stream()).ok());
+      }
+      double blocked = 0;
+      {
+        Blocker blocker(stream());
+        for (int i = 0; i < 4; ++i) {
+          const auto before = Clock::now();
+          ASSERT_TRUE(call(stream()).ok());
+          blocked = std::max(blocked, Microseconds(Clock::now() - before));
+        }
+      }
+      EXPECT_LT(blocked, 5000.0) << Name(level);
+      ASSERT_TRUE(Gpu().Synchronize(stream()).ok());
+      std::vector<double> times;
+      for (int i = 0; i < 400; ++i) {
+        const auto before = Clock::now();
+        ASSERT_TRUE(call(stream()).ok());
+        times.push_back(Microseconds(Clock::now() - before));
+        ASSERT_TRUE(Gpu().Synchronize(stream()).ok());
+      }
+      EXPECT_LT(bench->Error(stream()), 1e-3) << Name(level);
+      std::sort(times.begin(), times.end());
+      double sum = 0;
+      for (double time : times) sum += time;
+      std::printf(
+          "%-18s %-9s graphs %-3s call %.2f us (median), %.2f (mean), %.1f (p99), "
+          "behind a blocked stream %.1f at most\n",
+          GetParam(), std::string(Name(level)).c_str(), graphs ? "on" : "off",
+          times[times.size() / 2], sum / static_cast<double>(times.size()),
+          times[times.size() * 99 / 100], blocked);
+    }
+  }
+  engine::SetCudaGraphs(false);
+  ASSERT_TRUE(profiling::SetLevel(profiling::Level::kOff).ok());
+  std::printf("%s\n", profiling::TimingTable().c_str());
+}
+
 // What our call adds to TensorRT's own.
 TEST_P(PlanTest, CostOfTheAdapter) {
   const auto bench = Bench::Make(GetParam());
@@ -327,7 +414,8 @@ TEST_P(PlanTest, CostOfTheAdapter) {
   const auto& engine = static_cast<const engine::tensorrt::TensorRtEngine&>(bench->engine());
   // A second object over the same kind of context, driven directly.
   const auto median = [](std::vector<double> times) {
-    std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2), times.end());
+    std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2),
+                     times.end());
     return times[times.size() / 2];
   };
   std::vector<double> ours;
@@ -383,8 +471,7 @@ class Found final : public engine::OutputAllocator {
 };
 
 TEST_F(GpuTest, DataDependentOutput) {
-  Result<std::unique_ptr<Engine>> engine =
-      Load("nonzero_dds", Folder("TRTSCOPE_GPU_TENSORRT86"));
+  Result<std::unique_ptr<Engine>> engine = Load("nonzero_dds", Folder("TRTSCOPE_GPU_TENSORRT86"));
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   for (const TensorInfo& tensor : (*engine)->tensors()) {
     std::printf("nonzero_dds: %s %s %s%s\n", tensor.name.c_str(), ToString(tensor.shape).c_str(),
@@ -396,10 +483,13 @@ TEST_F(GpuTest, DataDependentOutput) {
   const Dims shape = input.shape.dynamic() ? input.profiles[0].opt : input.shape;
   std::vector<float> values(static_cast<size_t>(shape.elements()), 0.0F);
   int64_t expected = 0;
-  for (size_t i = 0; i < values.size(); i += 3, ++expected) values[i] = 1.0F + static_cast<float>(i);
+  for (size_t i = 0; i < values.size(); i += 3, ++expected)
+    values[i] = 1.0F + static_cast<float>(i);
   void* data = *Gpu().Allocate(values.size() * 4);
-  ASSERT_TRUE(Gpu().CopyAsync(data, values.data(), values.size() * 4,
-                              device::CopyKind::kHostToDevice, stream()).ok());
+  ASSERT_TRUE(Gpu()
+                  .CopyAsync(data, values.data(), values.size() * 4,
+                             device::CopyKind::kHostToDevice, stream())
+                  .ok());
   auto context = *(*engine)->CreateContext({});
   ASSERT_TRUE(context->SetInputShape(0, shape).ok());
   ASSERT_TRUE(context->SetAddress(0, data).ok());
@@ -443,8 +533,10 @@ TEST_F(GpuTest, LeanLibrariesOfOtherVersions) {
     Result<const Library*> library = Library::Open(path, Flavour::kLean);
     ASSERT_TRUE(library.ok()) << library.status().message();
     ScopedDevice current(Gpu());
-    auto runtime = (*library)->CreateRuntime();  // also checks that it gives our logger back
+    auto runtime = (*library)->CreateRuntime();
     ASSERT_TRUE(runtime.ok()) << runtime.status().message();
+    std::printf("%s: runtime up, logger %s\n", (*library)->label().c_str(),
+                runtime->getLogger() != nullptr ? "set" : "missing");
     runtime->Destroy();
     // Foreign plans: one that is not version-compatible, and garbage with a right header.
     Result<std::vector<std::byte>> plan = ReadFile(Plan("mlp_novc"));
@@ -452,8 +544,8 @@ TEST_F(GpuTest, LeanLibrariesOfOtherVersions) {
     engine::LoadOptions options;
     options.device = {DeviceType::kCuda, 0};
     const auto info = engine::InspectPlan(*plan);
-    const auto refused = engine::tensorrt::TensorRtEngine::Deserialize(**library, *plan, *info,
-                                                                       options, Gpu());
+    const auto refused =
+        engine::tensorrt::TensorRtEngine::Deserialize(**library, *plan, *info, options, Gpu());
     ASSERT_FALSE(refused.ok());
     std::printf("%s refuses mlp_novc: %s\n", (*library)->label().c_str(),
                 std::string(refused.status().message()).c_str());
@@ -499,7 +591,9 @@ TEST_F(GpuTest, OneSentenceForAPlanThatCannotRun) {
 TEST(Doctor, Prints) {
   setenv("TRTSCOPE_TENSORRT",
          (Folder("TRTSCOPE_GPU_TENSORRT86") + ":" + Folder("TRTSCOPE_GPU_LEAN10") + ":" +
-          Folder("TRTSCOPE_GPU_LEAN11")).c_str(), 1);
+          Folder("TRTSCOPE_GPU_LEAN11"))
+             .c_str(),
+         1);
   char* text = trtscope_doctor_json();
   std::printf("%s\n", text);
   const auto json = nlohmann::json::parse(text);

@@ -87,8 +87,8 @@ Result<std::map<std::string, Array>> ReadNpz(const std::string& path) {
     TRTSCOPE_ASSIGN_OR_RETURN(Array array, ReadNpy(bytes.subspan(data, size), name));
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays[name] = std::move(array);
-    at += kCentralSize + name_size + Read<uint16_t>(bytes, at + 30) +
-          Read<uint16_t>(bytes, at + 32);
+    at +=
+        kCentralSize + name_size + Read<uint16_t>(bytes, at + 30) + Read<uint16_t>(bytes, at + 32);
   }
   return arrays;
 }

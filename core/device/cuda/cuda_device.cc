@@ -199,8 +199,7 @@ Status CudaDevice::WaitEvent(StreamRef stream, const Event& event) {
                        "cuStreamWaitEvent");
 }
 
-Result<std::unique_ptr<Graph>> CudaDevice::Capture(
-    const std::function<Status(StreamRef)>& record) {
+Result<std::unique_ptr<Graph>> CudaDevice::Capture(const std::function<Status(StreamRef)>& record) {
   TRTSCOPE_ASSIGN_OR_RETURN(auto stream, OwnedStream::Create(*this));
   ScopedDevice current(*this);
   TRTSCOPE_RETURN_IF_ERROR(current.status());
@@ -213,8 +212,8 @@ Result<std::unique_ptr<Graph>> CudaDevice::Capture(
   Status ended = driver_.Check(driver_.cuStreamEndCapture(handle, &graph), "cuStreamEndCapture");
   CUgraphExec exec = nullptr;
   if (recorded.ok() && ended.ok()) {
-    ended = driver_.Check(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0),
-                          "cuGraphInstantiate");
+    ended =
+        driver_.Check(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0), "cuGraphInstantiate");
   }
   if (graph != nullptr) driver_.cuGraphDestroy(graph);
   TRTSCOPE_RETURN_IF_ERROR(std::move(recorded));

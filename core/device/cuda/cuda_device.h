@@ -31,8 +31,7 @@ class CudaDevice final : public Device {
   Status Synchronize(StreamRef stream) override;
   Status WaitEvent(StreamRef stream, const Event& event) override;
   /// On a stream of its own, since the default stream cannot be captured.
-  Result<std::unique_ptr<Graph>> Capture(
-      const std::function<Status(StreamRef)>& record) override;
+  Result<std::unique_ptr<Graph>> Capture(const std::function<Status(StreamRef)>& record) override;
 
  private:
   friend Result<Device*> MakeDevice(int index);

@@ -213,7 +213,8 @@ TEST_P(AdapterTest, FollowsShapesAndProfiles) {
   ASSERT_TRUE(context->SetOptimizationProfile(1, stream()).ok());
   ASSERT_TRUE(context->SetInputShape(0, {16, 4}).ok());
   EXPECT_EQ(*context->OutputShape(1), (Dims{16, 4}));
-  EXPECT_TRUE(Contains(context->SetOptimizationProfile(2, stream()), "optimization profile 2 of 2"));
+  EXPECT_TRUE(
+      Contains(context->SetOptimizationProfile(2, stream()), "optimization profile 2 of 2"));
 }
 
 TEST_P(AdapterTest, DataDependentOutputsComeThroughTheirAllocator) {

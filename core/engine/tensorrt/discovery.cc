@@ -269,8 +269,11 @@ Result<std::vector<Candidate>> FindLibraries(const DiscoveryOptions& options) {
 
 std::vector<std::string> SearchedFolders() {
   std::vector<std::string> paths;
+  std::set<std::string> seen;
   for (const Folder& folder : Folders()) {
-    if (IsFolder(folder.path)) paths.push_back(folder.path);
+    if (IsFolder(folder.path) && seen.insert(AbsolutePath(folder.path)).second) {
+      paths.push_back(folder.path);
+    }
   }
   return paths;
 }

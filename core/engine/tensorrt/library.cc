@@ -132,8 +132,8 @@ Result<abi::IRuntime> Library::CreateRuntime() const {
   const abi::IRuntime runtime(
       reinterpret_cast<Create>(create_runtime_)(logger_.abi_object(), version_number_), &layout_);
   if (!runtime) return Internal(label_ + " could not start a runtime" + log.Suffix());
-  // The runtime gives our logger back only if its layout is the one we believe it to have.
-  if (runtime.getLogger() != logger_.abi_object()) {
+  // TensorRT-RTX's layout is inferred: a runtime that has it gives our logger back.
+  if (flavour_ == Flavour::kRtx && runtime.getLogger() != logger_.abi_object()) {
     return Unsupported(label_ + " does not have the interface layout that this trtscope expects");
   }
   return runtime;

@@ -92,27 +92,30 @@ TEST_F(LoadTest, RtxPlansNeedRtx) {
   Offer({"trt11"});
   const auto none = Load(fakes::MakeFakePlan({1, 7, 1, 116}, kPlain, 90, "vtrt"));
   ASSERT_FALSE(none.ok());
-  EXPECT_TRUE(Contains(none.status().message(),
-                       "install TensorRT-RTX 1.7.1 (libtensorrt_rtx.so.1)"))
+  EXPECT_TRUE(
+      Contains(none.status().message(), "install TensorRT-RTX 1.7.1 (libtensorrt_rtx.so.1)"))
       << none.status().message();
 }
 
 TEST_F(LoadTest, OneSentenceSaysWhy) {
   Offer({"trt8"});
   const std::string none = Runner({10, 3, 0, 5}, kPlain);
-  EXPECT_TRUE(none.starts_with("engine 'm': this plan was built by TensorRT 10.3.0 for SM 9.0; "
-                               "found TensorRT 8.6.0 (libnvinfer.so.8) in "))
+  EXPECT_TRUE(
+      none.starts_with("engine 'm': this plan was built by TensorRT 10.3.0 for SM 9.0; "
+                       "found TensorRT 8.6.0 (libnvinfer.so.8) in "))
       << none;
-  EXPECT_TRUE(Contains(none, "install TensorRT 10.3.0 (libnvinfer.so.10) and name its folder in "
-                             "TRTSCOPE_TENSORRT, or rebuild the plan with TensorRT 8.6.0"))
+  EXPECT_TRUE(Contains(none,
+                       "install TensorRT 10.3.0 (libnvinfer.so.10) and name its folder in "
+                       "TRTSCOPE_TENSORRT, or rebuild the plan with TensorRT 8.6.0"))
       << none;
 
   Offer({"lean10"});
   const std::string lean = Runner({8, 6, 0, 12}, kPlain);
   EXPECT_TRUE(Contains(lean, "or rebuild the plan with TensorRT 10.16.1 as version-compatible"))
       << lean;
-  EXPECT_TRUE(Contains(lean, "TensorRT 10.16.1 (libnvinfer_lean.so.10) said: "
-                             "IRuntime::deserializeCudaEngine"))
+  EXPECT_TRUE(Contains(lean,
+                       "TensorRT 10.16.1 (libnvinfer_lean.so.10) said: "
+                       "IRuntime::deserializeCudaEngine"))
       << lean;
   EXPECT_TRUE(Contains(lean, "Version tag does not match")) << lean;
   EXPECT_EQ(std::count(lean.begin(), lean.end(), '\n'), 0);

@@ -77,7 +77,9 @@ def probe(family: dict[str, Any], version: tuple[int, int]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def slots_in_headers(family: dict[str, Any], version: tuple[int, int], *include: str) -> dict[str, int]:
+def slots_in_headers(
+    family: dict[str, Any], version: tuple[int, int], *include: str
+) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cc"
         source.write_text(probe(family, version), "utf-8")
@@ -105,7 +107,9 @@ def header(family: dict[str, Any], version: tuple[int, int]) -> str:
     }
     known = {"void", "bool", "char", "const", "std", "size_t", "int32_t", "int64_t"}
     known |= {"cudaStream_t", "cudaEvent_t"}
-    lines += [f"struct {t} {{ int v[18]; }};" for t in sorted(types - known) if t != "TacticSources"]
+    lines += [
+        f"struct {t} {{ int v[18]; }};" for t in sorted(types - known) if t != "TacticSources"
+    ]
     lines += ["using TacticSources = uint32_t;", "namespace apiv {"]
     for interface, methods in family["classes"].items():
         lines.append(f"class V{interface[1:]} {{ public: virtual ~V{interface[1:]}() = default;")
