@@ -77,8 +77,8 @@ inline Status Internal(std::string m) { return Status(StatusCode::kInternal, std
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT: implicit by design
-  Result(Status status) : status_(std::move(status)) {}   // NOLINT: implicit by design
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by design
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by design
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
@@ -102,8 +102,8 @@ class [[nodiscard]] Result {
 #define TRTSCOPE_CONCAT(a, b) TRTSCOPE_CONCAT_INNER(a, b)
 
 /// Returns from the enclosing function with the Status of `expr` unless it is OK.
-#define TRTSCOPE_RETURN_IF_ERROR(expr)                    \
-  do {                                                    \
+#define TRTSCOPE_RETURN_IF_ERROR(expr)                                                \
+  do {                                                                                \
     if (auto trtscope_status = (expr); !trtscope_status.ok()) return trtscope_status; \
   } while (false)
 

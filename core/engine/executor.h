@@ -49,9 +49,9 @@ struct ExecutorOptions {
 class Executor {
  public:
   /// Takes the engine; makes its first context.
-  static Result<std::unique_ptr<Executor>> Create(
-      std::unique_ptr<Engine> engine, std::shared_ptr<profiling::EngineProfile> profile,
-      ExecutorOptions options = {});
+  static Result<std::unique_ptr<Executor>> Create(std::unique_ptr<Engine> engine,
+                                                  std::shared_ptr<profiling::EngineProfile> profile,
+                                                  ExecutorOptions options = {});
   /// Waits for work in flight, so that the contexts may go.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -110,8 +110,8 @@ class Executor {
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<profiling::EngineProfile> profile_;
   int input_count_;
-  bool has_shape_tensors_ = false;  // values of inputs decide shapes: infer on every call
-  bool inspected_ = false;          // the profile has the inspector's JSON
+  bool has_shape_tensors_ = false;        // values of inputs decide shapes: infer on every call
+  bool inspected_ = false;                // the profile has the inspector's JSON
   std::unique_ptr<Workspace> workspace_;  // before the contexts that use it
   void* workspace_data_ = nullptr;
   size_t workspace_bytes_ = 0;
@@ -155,8 +155,8 @@ class Executor::Call {
   Executor& executor_;
   std::lock_guard<std::mutex> lock_;
   profiling::CallRecorder recorder_;
-  BoundContext* context_;     // that serves this call
-  int64_t begin_ns_ = 0;      // read when late layers may be measured, for the sampler
+  BoundContext* context_;  // that serves this call
+  int64_t begin_ns_ = 0;   // read when late layers may be measured, for the sampler
 };
 
 }  // namespace trtscope::engine

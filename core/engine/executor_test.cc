@@ -187,20 +187,19 @@ TEST_F(ExecutorTest, ErrorsNameEngineTensorWhatCameAndWhatWasExpected) {
 
   TensorView view = View({2, 4});
   view.dtype = DataType::kInt64;
-  EXPECT_EQ(Run({view}),
-            "engine '" + id + "', input 0 'tokens': expected float32, got int64");
+  EXPECT_EQ(Run({view}), "engine '" + id + "', input 0 'tokens': expected float32, got int64");
   view = View({2, 4});
   view.device = {device::DeviceType::kCuda, 1};
-  EXPECT_EQ(Run({view}), "engine '" + id +
-                             "', input 0 'tokens': expected a tensor on host, got one on cuda:1");
-  EXPECT_EQ(Run({View({4})}), "engine '" + id +
-                                  "', input 0 'tokens': expected rank 2 [-1, 4], got rank 1 [4]");
-  EXPECT_EQ(Run({View({2, 5})}),
-            "engine '" + id +
-                "', input 0 'tokens': expected shape [-1, 4], got [2, 5] (dimension 1)");
-  EXPECT_EQ(Run({View({9, 4})}),
-            "engine '" + id +
-                "', input 0 'tokens': expected a shape from [1, 4] to [8, 4], got [9, 4]");
+  EXPECT_EQ(Run({view}),
+            "engine '" + id + "', input 0 'tokens': expected a tensor on host, got one on cuda:1");
+  EXPECT_EQ(Run({View({4})}),
+            "engine '" + id + "', input 0 'tokens': expected rank 2 [-1, 4], got rank 1 [4]");
+  EXPECT_EQ(
+      Run({View({2, 5})}),
+      "engine '" + id + "', input 0 'tokens': expected shape [-1, 4], got [2, 5] (dimension 1)");
+  EXPECT_EQ(
+      Run({View({9, 4})}),
+      "engine '" + id + "', input 0 'tokens': expected a shape from [1, 4] to [8, 4], got [9, 4]");
   EXPECT_EQ(Run({}), "engine '" + id + "': expected 1 inputs, got 0");
   EXPECT_THAT(log_, IsEmpty()) << "nothing of a refused call may reach the engine";
 }
@@ -211,8 +210,8 @@ TEST_F(ExecutorTest, TheProfileFollowsTheShapes) {
   EXPECT_EQ(Run({View({1, 4}), View({2, 4})}), "");
   EXPECT_THAT(log_, ::testing::Not(::testing::Contains("profile 1")));
   EXPECT_EQ(Run({View({16, 4}), View({2, 4})}), "");
-  EXPECT_THAT(log_, ElementsAre("profile 1", "shape 0 [16, 4]", "shape 1 [2, 4]", "infer 2",
-                                "enqueue"));
+  EXPECT_THAT(log_,
+              ElementsAre("profile 1", "shape 0 [16, 4]", "shape 1 [2, 4]", "infer 2", "enqueue"));
   EXPECT_EQ(Run({View({2, 4}), View({2, 4})}), "") << "the profile in use is kept where it fits";
   EXPECT_THAT(log_, ElementsAre("shape 0 [2, 4]", "infer 2", "enqueue"));
   EXPECT_THAT(Run({View({1, 4}), View({16, 4})}), HasSubstr("none of its 2 optimization profiles"));

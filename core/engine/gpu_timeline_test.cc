@@ -1,9 +1,9 @@
 #include "core/engine/gpu_timeline.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,8 @@ namespace {
 
 // A device whose clock and whose progress the test decides.
 struct FakeClock {
-  int64_t now_ns = 0;   // on the device's own clock
-  bool done = true;     // whether recorded work counts as complete
+  int64_t now_ns = 0;  // on the device's own clock
+  bool done = true;    // whether recorded work counts as complete
   int live_events = 0;
   bool fail_record = false;
 };
@@ -67,8 +67,7 @@ class FakeDevice : public device::Device {
 class GpuTimelineTest : public ::testing::Test {
  protected:
   GpuTimelineTest()
-      : device_(clock_),
-        profile_(profiling::EngineProfile::Register({"gpu", 1, "fake", "test"})) {
+      : device_(clock_), profile_(profiling::EngineProfile::Register({"gpu", 1, "fake", "test"})) {
     profile_->SetOwnLevel(profiling::Level::kPhases);
     profile_->Sync();
   }

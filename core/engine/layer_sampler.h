@@ -42,8 +42,8 @@ class LayerSampler {
     const int64_t added = measured_ns_ - plain_ns_;
     if (added <= 0) return 1;
     // added / (N * plain) <= budget
-    const int64_t calls = (added * 100 + plain_ns_ * kBudgetPercent - 1) /
-                          (plain_ns_ * kBudgetPercent);
+    const int64_t calls =
+        (added * 100 + plain_ns_ * kBudgetPercent - 1) / (plain_ns_ * kBudgetPercent);
     return static_cast<uint32_t>(std::clamp<int64_t>(calls, 1, 1'000'000));
   }
 

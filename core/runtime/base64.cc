@@ -22,8 +22,7 @@ constexpr Table MakeTable(int shift) {
   }
   return table;
 }
-constexpr std::array<Table, 4> kTables = {MakeTable(18), MakeTable(12), MakeTable(6),
-                                          MakeTable(0)};
+constexpr std::array<Table, 4> kTables = {MakeTable(18), MakeTable(12), MakeTable(6), MakeTable(0)};
 
 uint32_t Group(const unsigned char* p) {
   return kTables[0][p[0]] | kTables[1][p[1]] | kTables[2][p[2]] | kTables[3][p[3]];
@@ -86,8 +85,8 @@ Result<std::string> Base64Decode(std::string_view text) {
     out[2] = static_cast<char>(v);
   }
   if (padding > 0) {
-    const unsigned char last[4] = {in[whole], in[whole + 1], padding == 1 ? in[whole + 2] : uint8_t{'A'},
-                                   'A'};
+    const unsigned char last[4] = {in[whole], in[whole + 1],
+                                   padding == 1 ? in[whole + 2] : uint8_t{'A'}, 'A'};
     const uint32_t v = Group(last);
     invalid |= v;
     if (padding == 1) {

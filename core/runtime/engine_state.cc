@@ -47,8 +47,7 @@ class Reader {
   Status Bad(StateField::Index field, std::string_view expected) const {
     return InvalidArgument("engine " + Quote(fields_[StateField::kName]) + ": state field " +
                            std::to_string(field) + " (" + std::string(kStateFieldNames[field]) +
-                           ") is " + Quote(fields_[field]) + "; expected " +
-                           std::string(expected));
+                           ") is " + Quote(fields_[field]) + "; expected " + std::string(expected));
   }
 
   Result<bool> Flag(StateField::Index field) const {
@@ -69,14 +68,14 @@ class Reader {
   }
 
   Result<int> DeviceOrdinal() const {
-    constexpr std::string_view kExpected = "id%major%minor%type%name, such as '0%9%0%0%NVIDIA H200'";
+    constexpr std::string_view kExpected =
+        "id%major%minor%type%name, such as '0%9%0%0%NVIDIA H200'";
     const std::vector<std::string> parts = Split(fields_[StateField::kDevice], kSeparator);
     if (parts.size() < 5) return Bad(StateField::kDevice, kExpected);
     int numbers[4];
     for (int i = 0; i < 4; ++i) {
       const std::string& part = parts[static_cast<size_t>(i)];
-      const auto [end, error] =
-          std::from_chars(part.data(), part.data() + part.size(), numbers[i]);
+      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), numbers[i]);
       if (error != std::errc() || end != part.data() + part.size()) {
         return Bad(StateField::kDevice, kExpected);
       }
@@ -116,9 +115,8 @@ Status CheckVersion(const std::vector<std::string>& fields) {
                        std::to_string(fields.size()) + " strings; this build reads " + versions);
   }
   if (fields.size() != expected) {
-    return DataLoss("engine state of version " + version + " has " +
-                    std::to_string(fields.size()) + " strings; expected " +
-                    std::to_string(expected));
+    return DataLoss("engine state of version " + version + " has " + std::to_string(fields.size()) +
+                    " strings; expected " + std::to_string(expected));
   }
   return OkStatus();
 }
@@ -166,8 +164,8 @@ Result<EngineState> ParseEngineState(std::vector<std::string> fields, PlanEncodi
   if (encoding == PlanEncoding::kBase64) {
     auto plan = Base64Decode(fields[StateField::kPlan]);
     if (!plan.ok()) {
-      return DataLoss("engine " + Quote(fields[StateField::kName]) + ": state field 3 (plan): " +
-                      std::string(plan.status().message()));
+      return DataLoss("engine " + Quote(fields[StateField::kName]) +
+                      ": state field 3 (plan): " + std::string(plan.status().message()));
     }
     state.plan = *std::move(plan);
   } else {

@@ -34,10 +34,18 @@ struct StateField {
   };
 };
 inline constexpr std::array<std::string_view, StateField::kCount> kStateFieldNames = {
-    "abi_version",     "name",          "device",
-    "plan",            "input_names",   "output_names",
-    "hw_compatible",   "metadata",      "target_platform",
-    "output_allocator", "resource_strategy", "multi_device",
+    "abi_version",
+    "name",
+    "device",
+    "plan",
+    "input_names",
+    "output_names",
+    "hw_compatible",
+    "metadata",
+    "target_platform",
+    "output_allocator",
+    "resource_strategy",
+    "multi_device",
     "aliased_io"};
 
 /// Version written, and the older one that is read: "8" has the first 11 fields.
@@ -56,7 +64,7 @@ struct EngineState {
   std::string name;
   std::string device;  // "id%major%minor%type%name", checked, and kept as it came
   int device_id = 0;
-  std::string plan;    // raw octets
+  std::string plan;  // raw octets
   std::vector<std::string> input_names, output_names;
   bool hardware_compatible = false;
   std::string metadata;  // the exporter's own; kept as it came

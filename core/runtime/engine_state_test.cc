@@ -13,8 +13,9 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<std::string> Fields() {
-  return {"10", "encoder", "0%9%0%0%NVIDIA H200", "plan-octets", "x%mask", "y", "0", "meta",
-          std::string(CurrentPlatform()), "0", "0", "0", ""};
+  return {"10", "encoder", "0%9%0%0%NVIDIA H200",          "plan-octets", "x%mask", "y",
+          "0",  "meta",    std::string(CurrentPlatform()), "0",           "0",      "0",
+          ""};
 }
 
 std::string ErrorOf(std::vector<std::string> fields, PlanEncoding encoding = PlanEncoding::kRaw) {
@@ -23,9 +24,13 @@ std::string ErrorOf(std::vector<std::string> fields, PlanEncoding encoding = Pla
 }
 
 TEST(Base64, KnownVectors) {
-  const std::pair<const char*, const char*> vectors[] = {
-      {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-      {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char*, const char*> vectors[] = {{"", ""},
+                                                         {"f", "Zg=="},
+                                                         {"fo", "Zm8="},
+                                                         {"foo", "Zm9v"},
+                                                         {"foob", "Zm9vYg=="},
+                                                         {"fooba", "Zm9vYmE="},
+                                                         {"foobar", "Zm9vYmFy"}};
   for (const auto& [plain, coded] : vectors) {
     EXPECT_EQ(Base64Encode(plain), coded);
     auto decoded = Base64Decode(coded);
@@ -46,8 +51,8 @@ TEST(Base64, EveryOctetSurvives) {
 }
 
 TEST(Base64, RefusesWhatWasNeverEncoded) {
-  for (const char* text : {"Zg=", "Z", "Zg==Zg==", "Z===", "====", "Zm9v\n", "Zm 9", "Zh==", "Zm9=",
-                           "Zm8=AAAA", "\xff\xff\xff\xff"}) {
+  for (const char* text : {"Zg=", "Z", "Zg==Zg==", "Z===", "====", "Zm9v\n", "Zm 9",
+                           "Zh==", "Zm9=", "Zm8=AAAA", "\xff\xff\xff\xff"}) {
     EXPECT_FALSE(Base64Decode(text).ok()) << text;
   }
   EXPECT_THAT(std::string(Base64Decode("Zm9vYm*y").status().message()),

@@ -26,8 +26,8 @@ TensorView ViewOf(const at::Tensor& tensor, const engine::Executor& executor,
   TORCH_CHECK(type, "engine '", id, "', input ", position, " '", info.name, "': expected ",
               engine::Name(info.dtype), ", got ", c10::toString(tensor.scalar_type()));
   TORCH_CHECK(device, "engine '", id, "', input ", position, " '", info.name,
-              "': expected a tensor on ", ToString(executor.DeviceOf(info)),
-              ", got one on ", tensor.device().str());
+              "': expected a tensor on ", ToString(executor.DeviceOf(info)), ", got one on ",
+              tensor.device().str());
   TORCH_CHECK(tensor.dim() <= engine::Dims::kMaxRank, "engine '", id, "', input ", position, " '",
               info.name, "': expected rank ", info.shape.rank, ", got rank ", tensor.dim());
   return TensorView{tensor.data_ptr(), *type,

@@ -36,8 +36,7 @@ void RegisterClass() {
       .def("tracing_mode", [](const EnginePtr&) { return std::string("real"); })
       .def("engine_id", &TorchEngine::engine_id)
       .def("name", [](const EnginePtr& self) { return self->state().name; })
-      .def("get_serialized_metadata",
-           [](const EnginePtr& self) { return self->state().metadata; })
+      .def("get_serialized_metadata", [](const EnginePtr& self) { return self->state().metadata; })
       .def("enable_profiling", &TorchEngine::EnableProfiling)
       .def("disable_profiling", &TorchEngine::DisableProfiling)
       .def("reset_profiling", &TorchEngine::ResetProfiling)
@@ -61,26 +60,23 @@ void RegisterClass() {
 std::string SnapshotLevel() { return std::string(Name(profiling::Snapshot().level)); }
 std::string SnapshotFormat() { return std::string(Name(profiling::Snapshot().format)); }
 
-void SetProfileFormat(const std::string& format) {
-  ThrowIfError(profiling::SetFormat(format));
-}
+void SetProfileFormat(const std::string& format) { ThrowIfError(profiling::SetFormat(format)); }
 
 void RegisterOperators(torch::Library& m) {
   m.def(
-      "execute_engine(Tensor[] inputs, __torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]");
+      "execute_engine(Tensor[] inputs, __torch__.torch.classes.tensorrt.Engine engine) -> "
+      "Tensor[]");
   // Works on tensors of any device and records nothing for autograd: an engine is inference.
   m.impl("execute_engine", c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(ExecuteEngine));
 
-  m.def("set_profile_execution(bool enabled) -> ()", [](bool enabled) {
-    ThrowIfError(profiling::SetExecution(enabled));
-  });
+  m.def("set_profile_execution(bool enabled) -> ()",
+        [](bool enabled) { ThrowIfError(profiling::SetExecution(enabled)); });
   m.def("get_profile_execution() -> bool",
         [] { return profiling::Snapshot().level != profiling::Level::kOff; });
   m.def("set_profile_format(str format) -> ()", SetProfileFormat);
   m.def("get_profile_format() -> str", SnapshotFormat);
-  m.def("set_profile_path_prefix(str folder) -> ()", [](const std::string& folder) {
-    ThrowIfError(profiling::SetPathPrefix(folder));
-  });
+  m.def("set_profile_path_prefix(str folder) -> ()",
+        [](const std::string& folder) { ThrowIfError(profiling::SetPathPrefix(folder)); });
   m.def("get_profile_path_prefix() -> str", [] { return profiling::Snapshot().path_prefix; });
   m.def("set_profile_level(str level) -> ()",
         [](const std::string& level) { ThrowIfError(profiling::SetLevel(level)); });

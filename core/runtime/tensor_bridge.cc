@@ -99,8 +99,8 @@ device::StreamRef CurrentStream(device::DeviceId device) {
   using CurrentCudaStream = AOTITorchError (*)(int32_t, void**);
   static const auto current_cuda_stream = reinterpret_cast<CurrentCudaStream>(
       dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
-  TORCH_CHECK(current_cuda_stream != nullptr,
-              "this torch has no CUDA: an engine on ", ToString(device), " cannot run with it");
+  TORCH_CHECK(current_cuda_stream != nullptr, "this torch has no CUDA: an engine on ",
+              ToString(device), " cannot run with it");
   device::StreamRef stream{device::DeviceType::kCuda, nullptr};
   TORCH_CHECK(current_cuda_stream(device.index, &stream.handle) == AOTI_TORCH_SUCCESS,
               "torch gave no current stream for ", ToString(device));

@@ -42,7 +42,8 @@ std::vector<int> MatchOrder(const engine::Engine& engine, engine::IoMode mode, b
   const char* what = mode == engine::IoMode::kInput ? "inputs" : "outputs";
   std::vector<int> order;
   const auto tensors = engine.tensors();
-  const size_t first = mode == engine::IoMode::kInput ? 0 : static_cast<size_t>(engine.input_count());
+  const size_t first =
+      mode == engine::IoMode::kInput ? 0 : static_cast<size_t>(engine.input_count());
   const size_t count = mode == engine::IoMode::kInput ? static_cast<size_t>(engine.input_count())
                                                       : tensors.size() - first;
   TORCH_CHECK(names.size() == count, "engine '", id, "': its state names ", names.size(), " ", what,
@@ -100,9 +101,7 @@ void NextOutputs::Prepare(const std::vector<at::Tensor>& outputs,
   }
 }
 
-void ThrowIfError(const Status& status) {
-  TORCH_CHECK(status.ok(), std::string(status.message()));
-}
+void ThrowIfError(const Status& status) { TORCH_CHECK(status.ok(), std::string(status.message())); }
 
 TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
     : state_(ValueOrThrow(ParseEngineState(std::move(fields), encoding))) {
@@ -119,10 +118,10 @@ TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
   auto engine = ValueOrThrow(engine::LoadEngine(Bytes(state_.plan), options));
 
   const bool by_position = info.kind == engine::PlanKind::kHost;
-  input_order_ = MatchOrder(*engine, engine::IoMode::kInput, by_position, state_.input_names,
-                            state_.name);
-  output_order_ = MatchOrder(*engine, engine::IoMode::kOutput, by_position, state_.output_names,
-                             state_.name);
+  input_order_ =
+      MatchOrder(*engine, engine::IoMode::kInput, by_position, state_.input_names, state_.name);
+  output_order_ =
+      MatchOrder(*engine, engine::IoMode::kOutput, by_position, state_.output_names, state_.name);
 
   aliased_inputs_ = MatchAliases(*engine, state_, output_order_);
 
@@ -168,7 +167,9 @@ std::string TorchEngine::ToString() const {
   return text + ")";
 }
 
-void TorchEngine::EnableProfiling() { SetProfileLevel(std::string(Name(profiling::Level::kLayers))); }
+void TorchEngine::EnableProfiling() {
+  SetProfileLevel(std::string(Name(profiling::Level::kLayers)));
+}
 void TorchEngine::DisableProfiling() { SetProfileLevel(std::string(Name(profiling::Level::kOff))); }
 
 void TorchEngine::SetProfileLevel(const std::string& level) {
@@ -213,9 +214,7 @@ void TorchEngine::SetWeightStreamingBudget(int64_t bytes) {
   ThrowIfError(executor_->SetWeightStreamingBudget(bytes));
 }
 
-std::string TorchEngine::LayerInfo() const {
-  return ValueOrThrow(executor_->InspectorJson());
-}
+std::string TorchEngine::LayerInfo() const { return ValueOrThrow(executor_->InspectorJson()); }
 
 void TorchEngine::DumpLayerInfo(const std::string& path) const {
   const std::string json = LayerInfo();

@@ -28,8 +28,8 @@ std::vector<at::Tensor> Trivial(std::vector<at::Tensor> inputs, const EnginePtr&
 
 // In main(), when the class that the schema names is surely registered.
 void RegisterTrivial() {
-  auto* m = new torch::Library(torch::Library::DEF, "trtscope_bench", std::nullopt, __FILE__,
-                               __LINE__);
+  auto* m =
+      new torch::Library(torch::Library::DEF, "trtscope_bench", std::nullopt, __FILE__, __LINE__);
   m->def("trivial(Tensor[] inputs, __torch__.torch.classes.tensorrt.Engine engine) -> Tensor[]");
   m->impl("trivial", c10::DispatchKey::CompositeExplicitAutograd, TORCH_FN(Trivial));
 }

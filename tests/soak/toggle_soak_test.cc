@@ -3,7 +3,6 @@
 // none twice.  TRTSCOPE_SOAK_SECONDS sets how long (10 by default, 60 in --config=tsan).
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <span>
 #include <string>
@@ -52,8 +52,8 @@ std::unique_ptr<engine::Executor> MakeExecutor(int number) {
   auto loaded = engine::LoadEngine(bytes, options);
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   auto executor = engine::Executor::Create(
-      *std::move(loaded), profiling::EngineProfile::Register(
-                              {options.name, engine::HashBytes(bytes), "null", "test"}));
+      *std::move(loaded),
+      profiling::EngineProfile::Register({options.name, engine::HashBytes(bytes), "null", "test"}));
   EXPECT_TRUE(executor.ok()) << executor.status().message();
   return *std::move(executor);
 }
@@ -83,8 +83,7 @@ void Disturb(std::mt19937& random, std::vector<Subject>& subjects, const std::st
       EXPECT_TRUE(profiling::SetFormat(formats[random() % 2]).ok());
       break;
     case 3:
-      EXPECT_TRUE(
-          profiling::SetPathPrefix(folder + "/" + std::to_string(random() % 3)).ok());
+      EXPECT_TRUE(profiling::SetPathPrefix(folder + "/" + std::to_string(random() % 3)).ok());
       break;
     case 4:
       EXPECT_TRUE(profiling::SetFilter(filters[random() % 4]).ok());
@@ -136,6 +135,11 @@ TEST(ToggleSoak, NoCallIsLostOrCountedTwice) {
   stop.store(true);
   for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(profiling::SetLevel("off").ok());
+  for (Subject& subject : subjects) {  // an engine of its own mind keeps its trace open
+    std::lock_guard lock(subject.executor->mutex());
+    subject.executor->profile().ResetOwnSettings();
+  }
+  profiling::FlushTraces();
 
   uint64_t seen = 0, made = 0;
   const auto timing = nlohmann::json::parse(profiling::TimingJson());
