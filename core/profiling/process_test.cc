@@ -249,20 +249,29 @@ TEST(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
     for (int t = 0; t < 3; ++t) {
       threads.emplace_back([&, t] {
         const auto engine = NewEngine("busy" + std::to_string(t));
-        while (!stop) RunCall(*engine, 10);
+        while (!stop) {
+          RunCall(*engine, 10);
+          std::this_thread::sleep_for(100us);
+        }
       });
     }
     threads.emplace_back([&] {
-      while (!stop) (void)TimingJson();
+      while (!stop) {
+        (void)TimingJson();
+        std::this_thread::sleep_for(300us);
+      }
     });
     threads.emplace_back([&] {
-      for (int i = 0; !stop; ++i) Expect(SetFormat(i % 2 ? "trex" : "perfetto").ok(), 3);
+      for (int i = 0; !stop; ++i) {
+        Expect(SetFormat(i % 2 ? "trex" : "perfetto").ok(), 3);
+        std::this_thread::sleep_for(2ms);
+      }
     });
     const auto mine = NewEngine("forker");
     for (int i = 0; i < 20; ++i) {
       RunCall(*mine, 3);
       const int child = RunInChild([&] {
-        ::alarm(20);  // a lock left behind by another thread would hang here
+        ::alarm(60);  // a lock left behind by another thread would hang here
         RunCall(*mine, 3);
         Expect(SetLevel("phases").ok(), 22);
         RunCall(*mine, 3);

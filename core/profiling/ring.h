@@ -72,10 +72,12 @@ class SpanRing {
            capacity() / 2;
   }
 
-  /// Hands every record to `consume` and frees its place.  (reading thread)
+  /// How far the ring is filled now: what Drain may be asked to take.  (reading thread)
+  uint64_t Head() const { return head_.load(std::memory_order_acquire); }
+
+  /// Hands every record before `head` to `consume` and frees its place.  (reading thread)
   template <typename Consume>
-  void Drain(Consume consume) {
-    const uint64_t head = head_.load(std::memory_order_acquire);
+  void Drain(uint64_t head, Consume consume) {
     uint64_t tail = tail_.load(std::memory_order_relaxed);
     while (tail != head) {
       consume(records_[tail & mask_]);
@@ -84,6 +86,10 @@ class SpanRing {
       if ((tail & 1023) == 0) tail_.store(tail, std::memory_order_release);
     }
     tail_.store(tail, std::memory_order_release);
+  }
+  template <typename Consume>
+  void Drain(Consume consume) {
+    Drain(Head(), consume);
   }
 
   // Who adds; set before the ring is handed to a thread and constant while it has one.

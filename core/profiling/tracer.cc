@@ -185,25 +185,31 @@ void Tracer::WriterLoop() {
 
 void Tracer::DrainOnce(bool force) {
   std::lock_guard<std::mutex> drain_lock(drain_mu_);
+  // Three looks, in this order.  A trace that is ready was left by its last call, so all it has
+  // is in the rings.  Only then how far the rings are filled.  Only then which traces there are:
+  // every record up to there belongs to one of them, though some opened a moment ago.
+  std::vector<TraceStream*> ready;
   {
     std::lock_guard<std::mutex> lock(registry_mu_);
-    draining_ = streams_;
+    for (const auto& stream : streams_) {
+      if (stream->ReadyToFinish() || force) ready.push_back(stream.get());
+    }
     draining_rings_.clear();
-    for (const auto& ring : rings_) draining_rings_.push_back(ring.get());
+    for (const auto& ring : rings_) {
+      // An ended thread's ring is filled no further, if it is seen to have ended first.
+      const bool orphaned = ring->orphaned.load(std::memory_order_acquire);
+      draining_rings_.push_back({ring.get(), ring->Head(), orphaned});
+    }
+    draining_ = streams_;
   }
-  // Ids grow along the list, so a record finds its stream by bisection.
-  std::vector<TraceStream*> ready;
-  for (const auto& stream : draining_) {
-    // Decided before the rings are read: what an ended call recorded is then in them.
-    if (stream->ReadyToFinish() || force) ready.push_back(stream.get());
-    stream->OpenFiles();
-  }
+  for (const auto& stream : draining_) stream->OpenFiles();
   std::vector<SpanRing*> free;
   TraceStream* last = nullptr;
-  for (SpanRing* ring : draining_rings_) {
-    const bool orphaned = ring->orphaned.load(std::memory_order_acquire);
-    ring->Drain([&](const SpanRecord& record) {
+  for (const RingRound& round : draining_rings_) {
+    SpanRing* ring = round.ring;
+    ring->Drain(round.head, [&](const SpanRecord& record) {
       if (last == nullptr || last->id() != record.stream) {
+        // Ids grow along the list, so a record finds its stream by bisection.
         const auto found =
             std::lower_bound(draining_.begin(), draining_.end(), record.stream,
                              [](const auto& stream, uint32_t id) { return stream->id() < id; });
@@ -213,7 +219,7 @@ void Tracer::DrainOnce(bool force) {
       }
       last->Write(record, ring->tid, ring->thread_name);
     });
-    if (orphaned) free.push_back(ring);
+    if (round.orphaned) free.push_back(ring);
   }
   std::vector<std::string> files;
   for (const auto& stream : draining_) {

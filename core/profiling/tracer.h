@@ -115,7 +115,12 @@ class Tracer {
 
   std::mutex drain_mu_;
   std::vector<std::shared_ptr<TraceStream>> draining_;  // guarded by drain_mu_: reused memory
-  std::vector<SpanRing*> draining_rings_;               // likewise
+  struct RingRound {
+    SpanRing* ring;
+    uint64_t head;
+    bool orphaned;
+  };
+  std::vector<RingRound> draining_rings_;  // likewise
 
   std::mutex registry_mu_;
   // Guarded by registry_mu_.
