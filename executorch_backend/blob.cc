@@ -188,12 +188,12 @@ Result<BlobMetadata> ParseMetadata(std::string_view text, bool aliased) {
   TRTSCOPE_RETURN_IF_ERROR(ParseAliases(json, aliased, metadata));
   TRTSCOPE_RETURN_IF_ERROR(ReadBool(json, "hardware_compatible", "", metadata.hardware_compatible));
   if (const auto id = json.find("device_id"); id != json.end() && !id->is_null()) {
-    const std::optional<int64_t> value = engine::IntegerIn(*id, 0, kMaxDeviceId);
-    if (!value) {
+    int64_t value = 0;
+    if (!engine::ReadInteger(*id, 0, kMaxDeviceId, value)) {
       return WrongType("device_id",
                        ("an integer from 0 to " + std::to_string(kMaxDeviceId)).c_str(), *id);
     }
-    metadata.device_id = static_cast<int>(*value);
+    metadata.device_id = static_cast<int>(value);
   }
   TRTSCOPE_RETURN_IF_ERROR(
       ReadString(json, "serialized_metadata", "", metadata.serialized_metadata));

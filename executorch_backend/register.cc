@@ -1,0 +1,57 @@
+// Registers the backend when the library is loaded, and the C interface.
+
+#include <executorch/runtime/backend/interface.h>
+#include <executorch/runtime/platform/runtime.h>
+
+#include <string>
+
+#include "executorch_backend/backend.h"
+#include "executorch_backend/caller_stream.h"
+#include "executorch_backend/last_error.h"
+#include "executorch_backend/options.h"
+#include "executorch_backend/trtscope_executorch.h"
+
+namespace {
+
+namespace et = ::executorch::runtime;
+namespace backend = trtscope::executorch_backend;
+
+et::Error Register() {
+  // Anything of ExecuTorch's may be used before main: the log, the clock.
+  et::runtime_init();
+  return et::register_backend(et::Backend{backend::kBackendId, &backend::TheBackend()});
+}
+
+const et::Error registered = Register();
+
+}  // namespace
+
+extern "C" {
+
+const char* trtscope_executorch_load_error(void) {
+  if (registered == et::Error::Ok) return nullptr;
+  if (registered == et::Error::InvalidArgument) {
+    return "another library has registered the backend TensorRTBackend in this process, or 16 "
+           "backends are registered already";
+  }
+  static const std::string* const message = new std::string(
+      "ExecuTorch refused the backend TensorRTBackend with error " +
+      std::to_string(static_cast<unsigned>(registered)));
+  return message->c_str();
+}
+
+const char* trtscope_executorch_last_error(void) { return backend::LastError(); }
+
+void trtscope_executorch_set_load_option(const char* key, const char* value) {
+  if (key != nullptr && value != nullptr) backend::SetThreadLoadOption(key, value);
+}
+
+void trtscope_executorch_clear_load_options(void) { backend::ClearThreadLoadOptions(); }
+
+void trtscope_executorch_set_cuda_stream(void* stream) {
+  backend::CallerStream() = trtscope::device::StreamRef{trtscope::device::DeviceType::kCuda, stream};
+}
+
+void trtscope_executorch_clear_stream(void) { backend::CallerStream().reset(); }
+
+}  // extern "C"
