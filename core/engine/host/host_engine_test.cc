@@ -205,7 +205,7 @@ TEST_P(EveryProgram, MatchesEagerOnAStream) {
 TEST_P(EveryProgram, MatchesEagerWithLayerTimes) { RunCases(GetParam(), kNull, nullptr, true); }
 
 INSTANTIATE_TEST_SUITE_P(Host, EveryProgram,
-                         testing::Values("mlp", "mlp_planned", "mlp_xnnpack", "mlp_no_bindings",
+                         testing::Values("mlp", "mlp_checked", "mlp_planned", "mlp_xnnpack", "mlp_no_bindings",
                                          "mlp_untold", "mix", "ties", "ties_planned", "nonzero",
                                          "counter", "scalar"),
                          [](const auto& info) { return std::string(info.param); });
@@ -463,6 +463,22 @@ TEST(HostEngine, EveryTruncationIsAnError) {
       Status status = LoadBytes(bytes.substr(0, size)).status();
       EXPECT_EQ(status.code(), StatusCode::kDataLoss) << name << " cut to " << size;
     }
+  }
+}
+
+// With its checksum a plan is safe from any damage: every octet is changed, and each time the plan
+// is refused, or, where only the checksum's own mark was hit, runs as before.
+TEST(HostEngine, DamageIsAnError) {
+  const std::string bytes = ReadFile("mlp_checked.pte");
+  const std::string program = bytes.substr(0, bytes.size() - 16);
+  ASSERT_EQ(bytes.substr(program.size(), 4), "TSCK");
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x81);
+    Result<std::unique_ptr<Engine>> engine = LoadBytes(damaged);
+    EXPECT_EQ(engine.ok(), at >= program.size() && (at < program.size() + 4 ||
+                                                    at >= program.size() + 8))
+        << at;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/engine/host/checksum.h"
+
 namespace trtscope::engine::host {
 namespace {
 
@@ -112,7 +114,8 @@ Result<std::unique_ptr<HostModel>> HostModel::Load(std::span<const std::byte> by
                                                    const std::string& name) {
   auto model = std::make_unique<HostModel>();
   model->name = "engine '" + name + "'";
-  TRTSCOPE_ASSIGN_OR_RETURN(model->program, HostProgram::Load(bytes));
+  TRTSCOPE_ASSIGN_OR_RETURN(const std::span<const std::byte> program, CheckedProgram(bytes));
+  TRTSCOPE_ASSIGN_OR_RETURN(model->program, HostProgram::Load(program));
   if (!model->program->HasMethod(kForward)) {
     return Refuse("program has no method 'forward', which is what a host plan runs");
   }

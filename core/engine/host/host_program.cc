@@ -92,15 +92,16 @@ Status MethodInstance::AllocatePlanned(const executorch::runtime::MethodMeta& me
                                "' asks for at least " + std::to_string(bytes) +
                                " octets; this machine has " + std::to_string(MachineMemory()));
     }
-    planned_.emplace_back(static_cast<uint8_t*>(std::aligned_alloc(
-        kPlannedAlignment, RoundUp(std::max<size_t>(bytes, 1), kPlannedAlignment))));
+    // Zeroed, for a fault in a program must not show other memory; by the system, which costs
+    // nothing until it is used.
+    planned_.emplace_back(static_cast<uint8_t*>(std::calloc(bytes + kPlannedAlignment, 1)));
     if (planned_.back() == nullptr) {
       return ResourceExhausted("no memory for the " + std::to_string(bytes) +
                                " octets of a planned buffer");
     }
-    // Not zeroed by the plan's rules, but a fault in a program must not show other memory.
-    std::memset(planned_.back().get(), 0, bytes);
-    spans_.emplace_back(planned_.back().get(), bytes);
+    const auto address = reinterpret_cast<uintptr_t>(planned_.back().get());
+    spans_.emplace_back(planned_.back().get() + (RoundUp(address, kPlannedAlignment) - address),
+                        bytes);
   }
   return OkStatus();
 }

@@ -23,8 +23,9 @@ constexpr uint8_t kLastType = kOptionalTensorList;
 }  // namespace evalue
 namespace tensor {
 constexpr int kScalarType = 0, kSizes = 2, kDimOrder = 3, kDataBuffer = 5, kAllocation = 6,
-              kDynamism = 8;
+              kDynamism = 8, kExtra = 9;
 }
+constexpr int8_t kLastScalarType = 29;
 namespace list {
 constexpr int kItems = 0;
 }
@@ -105,7 +106,47 @@ class PlanReader {
             table, chain.TableAt(chain::kInstructions, k), number++, count));
       }
     }
+    return CheckPlaces(table);
+  }
+
+  // Kernels read and write tensors without asking whether they have memory.  It comes from the
+  // plan, from the caller (inputs and outputs), or from an instruction that makes one tensor share
+  // another's.
+  Status CheckPlaces(const FlatTable& table) {
+    for (int field : {execution_plan::kInputs, execution_plan::kOutputs}) {
+      for (size_t i = 0; i < table.Size(field); ++i) Place(table.ScalarAt<int32_t>(field, i));
+    }
+    for (const auto& chain : plan_.chains) {
+      for (const PlanInstruction& instruction : chain) {
+        if (instruction.kind == PlanInstruction::Kind::kOther ||
+            instruction.type.starts_with("executorch_prim::et_view")) {
+          for (int value : instruction.args) Place(value);
+        }
+      }
+    }
+    for (const auto& chain : plan_.chains) {
+      for (const PlanInstruction& instruction : chain) {
+        for (int value : instruction.args) {
+          TRTSCOPE_RETURN_IF_ERROR(CheckPlace(value, instruction));
+          for (int element : plan_.values[static_cast<size_t>(value)].elements) {
+            TRTSCOPE_RETURN_IF_ERROR(CheckPlace(element, instruction));
+          }
+        }
+      }
+    }
     return OkStatus();
+  }
+
+  void Place(int value) {
+    if (value < 0 || static_cast<size_t>(value) >= plan_.values.size()) return;
+    plan_.values[static_cast<size_t>(value)].placed = true;
+  }
+
+  Status CheckPlace(int value, const PlanInstruction& instruction) const {
+    const PlanValue& read = plan_.values[static_cast<size_t>(value)];
+    if (!read.tensor || read.placed || read.empty) return OkStatus();
+    return Bad("an instruction '" + instruction.name + "' on the tensor " +
+               std::to_string(value) + ", which has no memory");
   }
 
   Status CheckIndex(int64_t index, size_t size, const char* what) const {
@@ -125,8 +166,14 @@ class PlanReader {
     PlanValue& read = plan_.values.emplace_back();
     if (type == evalue::kTensor) {
       read.tensor = true;
+      read.placed = content.Has(tensor::kAllocation) || content.Has(tensor::kExtra) ||
+                    content.Scalar<uint32_t>(tensor::kDataBuffer) != 0;
       read.resized = content.Scalar<int8_t>(tensor::kDynamism) != 0;
-      read.dtype = DataTypeFromScalarType(content.Scalar<int8_t>(tensor::kScalarType));
+      const auto scalar_type = content.Scalar<int8_t>(tensor::kScalarType);
+      if (scalar_type < 0 || scalar_type > kLastScalarType) {
+        return Bad(label + " of the unknown scalar type " + std::to_string(scalar_type));
+      }
+      read.dtype = DataTypeFromScalarType(scalar_type);
       const size_t rank = content.Size(tensor::kSizes);
       if (!content.Has(tensor::kSizes) || content.Size(tensor::kDimOrder) != rank) {
         return Bad(label + " with sizes and a memory order that do not fit");
@@ -134,7 +181,10 @@ class PlanReader {
       if (rank <= Dims::kMaxRank) {
         read.shape.emplace();
         for (size_t d = 0; d < rank; ++d) {
-          (*read.shape)[read.shape->rank++] = content.ScalarAt<int32_t>(tensor::kSizes, d);
+          const auto size = content.ScalarAt<int32_t>(tensor::kSizes, d);
+          if (size < 0) return Bad(label + " with the size " + std::to_string(size));
+          (*read.shape)[read.shape->rank++] = size;
+          read.empty |= size == 0;
         }
       }
     } else if (type >= evalue::kIntList) {
@@ -211,6 +261,7 @@ class PlanReader {
       TRTSCOPE_RETURN_IF_ERROR(CheckIndex(first, plan_.values.size(), "value"));
       if (type == instruction::kMoveCall) {
         TRTSCOPE_RETURN_IF_ERROR(CheckIndex(second, plan_.values.size(), "value"));
+        read.args = {first, second};
       } else if (type == instruction::kJumpFalseCall) {
         TRTSCOPE_RETURN_IF_ERROR(CheckIndex(second, chain_size + 1, "target"));
       }

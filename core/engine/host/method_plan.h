@@ -19,6 +19,8 @@ namespace trtscope::engine::host {
 
 struct PlanValue {
   bool tensor = false;
+  bool placed = false;            // a tensor that has memory when it is used
+  bool empty = false;             // a tensor without elements
   bool resized = false;           // a tensor whose sizes are only upper bounds
   std::optional<DataType> dtype;  // none: a type that no tensor of ours has
   std::optional<Dims> shape;      // upper bounds; none: more than 8 dimensions

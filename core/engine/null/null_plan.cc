@@ -25,14 +25,14 @@ Result<int64_t> Integer(const Json& object, const char* key, int64_t fallback, i
                         int64_t max) {
   const auto it = object.find(key);
   if (it == object.end()) return fallback;
-  const std::optional<int64_t> value = IntegerIn(*it, min, max);
-  if (!value) {
+  int64_t value = 0;
+  if (!ReadInteger(*it, min, max, value)) {
     return Bad("'" + std::string(key) + "'", "must be an integer from " + std::to_string(min) +
                                                  " to " + std::to_string(max) + ", got " +
                                                  it->dump(-1, ' ', true,
                                                           Json::error_handler_t::replace));
   }
-  return *value;
+  return value;
 }
 
 Result<Dims> Shape(const Json& list, const std::string& where, int64_t smallest) {

@@ -19,7 +19,9 @@ import importlib.metadata
 import json
 import logging
 import re
+import struct
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -175,7 +177,7 @@ class HostBuilder(EngineBuilder):
             lowered = edge.to_executorch(
                 exir.ExecutorchBackendConfig(memory_planning_pass=planning)
             )
-            plan = bytes(lowered.buffer)
+            plan = _with_checksum(bytes(lowered.buffer))
         except CompileError:
             raise
         except Exception as error:
@@ -221,6 +223,12 @@ def _binding(tensor: TensorSpec, symbols: Any, *, with_range: bool) -> dict[str,
         binding["opt"] = [high for _, high in bounds]
         binding["max"] = [high for _, high in bounds]
     return binding
+
+
+def _with_checksum(program: bytes) -> bytes:
+    """The program and its trailer (core/engine/host/checksum.h): damage becomes an error where
+    ExecuTorch's runtime would crash.  ExecuTorch ignores it."""
+    return program + struct.pack("<4sIQ", b"TSCK", zlib.crc32(program), len(program))
 
 
 def _one_line(error: BaseException, longest: int = 600) -> str:

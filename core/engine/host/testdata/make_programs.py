@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
+import struct
 import sys
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +123,21 @@ def lower(
     bindings: dict[str, Any] | None = None,
     xnnpack: bool = False,
     planned: bool = False,
+    checksum: bool = False,
 ) -> bytes:
-    program = export(module.eval(), example, dynamic_shapes=dynamic, strict=False)
+    exported = export(module.eval(), example, dynamic_shapes=dynamic, strict=False)
     edge = to_edge_transform_and_lower(
-        program,
+        exported,
         partitioner=[XnnpackPartitioner()] if xnnpack else [],
         compile_config=EdgeCompileConfig(_check_ir_validity=False),
         constant_methods={"trtscope_bindings": json.dumps(bindings)} if bindings else None,
     )
     planning = MemoryPlanningPass(alloc_graph_input=planned, alloc_graph_output=planned)
-    return bytes(
-        edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning)).buffer
-    )
+    config = ExecutorchBackendConfig(memory_planning_pass=planning)
+    program = bytes(edge.to_executorch(config).buffer)
+    # core/engine/host/checksum.h
+    trailer = struct.pack("<4sIQ", b"TSCK", zlib.crc32(program), len(program))
+    return program + trailer if checksum else program
 
 
 def main(folder: Path) -> None:
@@ -159,6 +164,7 @@ def main(folder: Path) -> None:
     }
     dynamic = {"x": {0: batch}}
     add("mlp", mlp, calls, dynamic=dynamic, bindings=bindings)
+    add("mlp_checked", mlp, calls, dynamic=dynamic, bindings=bindings, checksum=True)
     add("mlp_planned", mlp, calls, dynamic=dynamic, bindings=bindings, planned=True)
     add("mlp_xnnpack", mlp, calls, dynamic=dynamic, bindings=bindings, xnnpack=True)
     add("mlp_no_bindings", mlp, [(torch.randn(16, 8),)], dynamic=dynamic)
