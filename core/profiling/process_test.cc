@@ -18,10 +18,6 @@
 #include "core/profiling/diagnostics.h"
 #include "core/profiling/test_util.h"
 
-// A forked child starts a writer of its own, which TSan allows only on request.
-extern "C" const char* __tsan_default_options();
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-
 namespace trtscope::profiling {
 namespace {
 
@@ -178,7 +174,17 @@ TEST(ExitTest, ACallInFlightOnAnotherThreadDoesNotHangExit) {
 
 // --- reported elsewhere 8: fork ---
 
-TEST(ForkTest, ChildHasItsOwnCountersAndFilesAndLeavesTheParentsAlone) {
+class ForkTest : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "TSan cannot follow a thread that the child of a process with threads starts "
+                    "(it dies of 'dup thread with used id'); ASan and plain builds run this";
+#endif
+  }
+};
+
+TEST_F(ForkTest, ChildHasItsOwnCountersAndFilesAndLeavesTheParentsAlone) {
   const TempFolder folder;
   const int status = RunInChild([&] {
     const auto engine = NewEngine("shared");
@@ -214,7 +220,7 @@ TEST(ForkTest, ChildHasItsOwnCountersAndFilesAndLeavesTheParentsAlone) {
   EXPECT_NE(pids[0], pids[1]);
 }
 
-TEST(ForkTest, ChildThatDoesNothingChangesNoFile) {
+TEST_F(ForkTest, ChildThatDoesNothingChangesNoFile) {
   const TempFolder folder;
   const int status = RunInChild([&] {
     const auto engine = NewEngine("quiet");
@@ -240,7 +246,7 @@ TEST(ForkTest, ChildThatDoesNothingChangesNoFile) {
   EXPECT_EQ(Events(folder.Files(kExecutionSuffix)[0]).size(), 2u);
 }
 
-TEST(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
+TEST_F(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
   const TempFolder folder;
   const int status = RunInChild([&] {
     Expect(SetPathPrefix(folder.path()).ok() && SetExecution(true).ok(), 2);
@@ -292,7 +298,7 @@ TEST(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
   for (const auto& file : folder.Files()) EXPECT_TRUE(Json::accept(ReadText(file))) << file;
 }
 
-TEST(ForkTest, ForkInsideACallCountsItInTheParentOnly) {
+TEST_F(ForkTest, ForkInsideACallCountsItInTheParentOnly) {
   const TempFolder folder;
   const int status = RunInChild([&] {
     const auto engine = NewEngine("cut");
