@@ -9,6 +9,7 @@ told to the core, which opens what a plan asks for when it does.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import threading
 from dataclasses import dataclass
@@ -29,7 +30,14 @@ TORCH = "libtrtscope_torch.so"
 HOST = "libtrtscope_host.so"
 
 # Packages that carry runtime libraries, with the folder of each that holds them.
-_RUNTIME_PACKAGES = (("executorch", "lib"),)
+_RUNTIME_PACKAGES = (
+    ("executorch", "lib"),
+    ("tensorrt_libs", ""),
+    ("tensorrt_lean_libs", ""),
+    ("tensorrt_dispatch_libs", ""),
+    ("tensorrt_rtx_libs", ""),
+    ("tensorrt", ""),
+)
 
 _lock = threading.RLock()
 _loaded: dict[str, ctypes.CDLL] = {}
@@ -101,6 +109,25 @@ def load_core() -> ctypes.CDLL:
             for folder in (*runtime_folders(), *folders()):
                 add(os.fsencode(folder))
         return core
+
+
+def devices_and_tensorrt() -> dict[str, Any]:
+    """CUDA's driver and devices, and every TensorRT library found with what it would run
+    (``core/engine/tensorrt/doctor.h``).  Opens those libraries, which may take seconds.
+
+    Raises:
+        TrtscopeError: the core is not there or cannot be loaded.
+    """
+    library = load_core()
+    library.trtscope_doctor_json.restype = ctypes.c_void_p
+    library.trtscope_free.argtypes = [ctypes.c_void_p]
+    library.trtscope_free.restype = None
+    text = library.trtscope_doctor_json()
+    try:
+        report: dict[str, Any] = json.loads(ctypes.string_at(text))
+    finally:
+        library.trtscope_free(text)
+    return report
 
 
 def core() -> ModuleType:

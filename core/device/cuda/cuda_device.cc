@@ -1,6 +1,7 @@
 #include "core/device/cuda/cuda_device.h"
 
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "core/device/registry.h"
@@ -71,7 +72,8 @@ class CudaEvent final : public Event {
 
 class CudaGraph final : public Graph {
  public:
-  CudaGraph(const CudaDevice& device, CUgraphExec exec) : device_(device), exec_(exec) {}
+  CudaGraph(const CudaDevice& device, CUgraphExec exec, std::unique_ptr<OwnedStream> stream)
+      : device_(device), exec_(exec), stream_(std::move(stream)) {}
   ~CudaGraph() override {
     ScopedDevice current(device_);
     if (current.status().ok()) device_.driver().cuGraphExecDestroy(exec_);
@@ -88,6 +90,9 @@ class CudaGraph final : public Graph {
  private:
   const CudaDevice& device_;
   CUgraphExec exec_;
+  // Where the work was captured.  TensorRT remembers the stream of its last enqueue and asks it for
+  // layer times later, so the stream lives as long as the graph may be launched.
+  std::unique_ptr<OwnedStream> stream_;
 };
 
 }  // namespace
@@ -218,7 +223,7 @@ Result<std::unique_ptr<Graph>> CudaDevice::Capture(const std::function<Status(St
   if (graph != nullptr) driver_.cuGraphDestroy(graph);
   TRTSCOPE_RETURN_IF_ERROR(std::move(recorded));
   TRTSCOPE_RETURN_IF_ERROR(std::move(ended));
-  return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(*this, exec));
+  return std::unique_ptr<Graph>(std::make_unique<CudaGraph>(*this, exec, std::move(stream)));
 }
 
 Result<int> DeviceCount() {

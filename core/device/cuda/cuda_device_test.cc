@@ -118,6 +118,33 @@ TEST(CudaDevice, ErrorsSayWhatCudaSaid) {
   EXPECT_EQ(FakeCuda::Get().current_device(), -1);
 }
 
+TEST(CudaDevice, GraphsReplayWhatWasCaptured) {
+  const auto stream = *OwnedStream::Create(Gpu());
+  int from = 1, to = 0;
+  const auto copy = [&](StreamRef on) {
+    return Gpu().CopyAsync(&to, &from, sizeof(to), CopyKind::kHostToDevice, on);
+  };
+  Result<std::unique_ptr<Graph>> graph = Gpu().Capture(copy);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(to, 0) << "capturing ran it";
+  for (from = 5; from < 8; ++from) {
+    ASSERT_TRUE((*graph)->Launch(stream->ref()).ok());
+    ASSERT_TRUE(Gpu().Synchronize(stream->ref()).ok());
+    EXPECT_EQ(to, from);
+  }
+  EXPECT_EQ((*graph)->Launch({}).code(), StatusCode::kInvalidArgument);
+
+  // TensorRT asks the stream of its last enqueue for layer times: it must outlive the capture.
+  FakeCuda::Get().reset_calls();
+  const auto kept = *Gpu().Capture(copy);
+  EXPECT_EQ(FakeCuda::Get().calls("cuStreamDestroy_v2"), 0);
+
+  EXPECT_EQ(Gpu().Capture([](StreamRef) { return Internal("no"); }).status().message(), "no");
+  FakeCuda::Get().fail("cuGraphInstantiateWithFlags", 700, 0);
+  EXPECT_EQ(Gpu().Capture(copy).status().code(), StatusCode::kInternal);
+  EXPECT_EQ(FakeCuda::Get().current_device(), -1);
+}
+
 TEST(ScopedDevice, RestoresWhatWasCurrent) {
   const FakeCuda& cuda = FakeCuda::Get();
   EXPECT_EQ(cuda.current_device(), -1);

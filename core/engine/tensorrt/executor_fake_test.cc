@@ -129,9 +129,7 @@ TEST_P(ExecutorFakeTest, LayersAndSpansOfFinishedCallsAreCollected) {
     ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
     ASSERT_EQ(y.floats()[7], 2 * static_cast<float>(i));
   }
-  {
-    Executor::Call collects(*executor);
-  }
+  { Executor::Call collects(*executor); }
   const nlohmann::json engine = Timing("collected");
   EXPECT_EQ(engine["phases"]["gpu"]["count"], kCalls);
   ASSERT_EQ(engine["layers"].size(), 3u) << engine.dump(2);
@@ -178,9 +176,7 @@ TEST_P(ExecutorFakeTest, APlanWithOneContextRunsOnWithoutLayers) {
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
   }
-  {
-    Executor::Call collects(*executor);
-  }
+  { Executor::Call collects(*executor); }
   const nlohmann::json engine = Timing("exclusive");
   EXPECT_EQ(engine["errors"], 0);
   EXPECT_EQ(engine["phases"]["gpu"]["count"], 5);
@@ -201,9 +197,7 @@ TEST_P(ExecutorFakeTest, AFailedEnqueueIsCountedAndDoesNotStick) {
   EXPECT_NE(failed.message().find("the fake enqueue fails"), std::string_view::npos);
   ASSERT_TRUE(Run(*executor, x.data(), y.data(), 8, stream->ref()).ok());
   ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
-  {
-    Executor::Call collects(*executor);
-  }
+  { Executor::Call collects(*executor); }
   const nlohmann::json engine = Timing("failing");
   EXPECT_EQ(engine["errors"], 1);
   EXPECT_EQ(engine["phases"]["gpu"]["count"], 2);
@@ -232,6 +226,9 @@ TEST_P(ExecutorFakeTest, TogglingWhileEnginesRun) {
   constexpr int kEngines = 3;
   constexpr int kCallers = 2;
   constexpr int kCalls = 150;
+  // A stream lives until its engine's next call or end: layers are asked for there.
+  std::vector<std::unique_ptr<OwnedStream>> streams;
+  for (int c = 0; c < kEngines * kCallers; ++c) streams.push_back(*OwnedStream::Create(*device_));
   std::vector<std::unique_ptr<Executor>> executors;
   for (int e = 0; e < kEngines; ++e) executors.push_back(Make(kModel));
   std::atomic<bool> stop{false};
@@ -246,8 +243,8 @@ TEST_P(ExecutorFakeTest, TogglingWhileEnginesRun) {
   });
   std::vector<std::thread> callers;
   for (int c = 0; c < kEngines * kCallers; ++c) {
-    callers.emplace_back([this, c, &executors] {
-      const auto stream = *OwnedStream::Create(*device_);
+    callers.emplace_back([this, c, &executors, &streams] {
+      const auto& stream = streams[static_cast<size_t>(c)];
       DeviceBuffer x(*device_, 256), y(*device_, 256);
       Executor& executor = *executors[static_cast<size_t>(c % kEngines)];
       for (int i = 0; i < kCalls; ++i) {

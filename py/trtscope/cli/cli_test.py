@@ -202,6 +202,8 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["versions"]["torch"] == torch.__version__
     assert report["problems"] == []
     assert report["runtime_folders"][0].endswith("executorch/lib")
+    assert set(report["cuda"]["driver"]) in ({"error"}, {"path", "version"})
+    assert isinstance(report["tensorrt"], list)
 
 
 def test_module_runs_as_a_command_and_inspect_needs_no_torch(package: Path) -> None:

@@ -36,12 +36,41 @@ def run(arguments: argparse.Namespace) -> int:
         print()
         print(table(("library", "state"), list(report["libraries"].items())))
         print()
+        for line in _gpu_lines(report["cuda"], report["tensorrt"]):
+            print(line)
+        print()
         print("runtime libraries are looked for in:")
         for folder in report["runtime_folders"] or ["(no folder: no runtime package is installed)"]:
             print(f"  {folder}")
         for problem in report["problems"]:
             print(f"problem: {problem}")
     return 1 if report["problems"] else 0
+
+
+def _gpu_lines(cuda: dict[str, Any], tensorrt: list[dict[str, Any]]) -> list[str]:
+    """CUDA and TensorRT as text; that a machine has neither is no problem."""
+    driver = cuda.get("driver", {})
+    if "error" in driver:
+        lines = ["CUDA driver: none, so TensorRT plans cannot run here"]
+    else:
+        lines = [f"CUDA driver: {driver.get('version')}, {driver.get('path')}"]
+    for device in cuda.get("devices", []):
+        what = device.get("error") or f"{device['name']}, SM {device['sm']}"
+        lines.append(f"  cuda:{device['index']}: {what}")
+    if not tensorrt:
+        return [
+            *lines,
+            "TensorRT: no library found (docs/5-tensorrt.md says where it is looked for)",
+        ]
+    rows = [
+        (
+            f"{entry.get('version', '?')} {entry['flavour']}",
+            entry["path"],
+            entry.get("runs") or entry.get("error", ""),
+        )
+        for entry in tensorrt
+    ]
+    return [*lines, table(("TensorRT", "library", "runs"), rows)]
 
 
 def examine() -> dict[str, Any]:
@@ -57,8 +86,10 @@ def examine() -> dict[str, Any]:
     for name in (_libraries.CORE, _libraries.TORCH, _libraries.HOST):
         found = _libraries.find(name)
         libraries[name] = str(found.path) if found.path else "not found"
+    gpu: dict[str, Any] = {}
     try:
         versions["core library"] = _libraries.core().version()
+        gpu = _libraries.devices_and_tensorrt()
     except TrtscopeError as error:
         problems.append(str(error))
     else:
@@ -76,5 +107,7 @@ def examine() -> dict[str, Any]:
         "libraries": libraries,
         "runtime_folders": [str(f) for f in _libraries.runtime_folders()],
         "platform": f"{platform.system()} {platform.machine()}",
-        "problems": problems,
+        "cuda": gpu.get("cuda", {}),
+        "tensorrt": gpu.get("tensorrt", []),
+        "problems": problems + ([gpu["error"]] if "error" in gpu else []),
     }

@@ -17,9 +17,10 @@ import os
 import re
 import subprocess
 import tempfile
-import unittest
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 DATA = Path(os.environ.get("TEST_SRCDIR", ".")) / os.environ.get("TEST_WORKSPACE", "_main")
 ABI = DATA / "third_party" / "tensorrt" / "abi"
@@ -122,46 +123,40 @@ def header(family: dict[str, Any], version: tuple[int, int]) -> str:
     return "\n".join([*lines, "}}", ""])
 
 
-class ConformanceTest(unittest.TestCase):
-    def slots_of_written_header(
-        self, family: dict[str, Any], version: tuple[int, int]
-    ) -> dict[str, int]:
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "NvInferRuntime.h").write_text(header(family, version), "utf-8")
-            return slots_in_headers(family, version, folder)
-
-    def test_data_against_headers_written_from_it(self) -> None:
-        for family, version in zip(families(), [(8, 6), (10, 3), (11, 1)], strict=True):
-            with self.subTest(family=family["family"]):
-                found = self.slots_of_written_header(family, version)
-                self.assertEqual(found, methods_of(family, version))
-                self.assertGreater(len(found), 90)
-
-    def test_a_moved_method_is_found(self) -> None:
-        family = families()[1]
-        version = (10, 16)
-        expected = methods_of(family, version)
-        engine = family["classes"]["ICudaEngine"]
-        engine[20], engine[21] = engine[21], engine[20]
-        found = self.slots_of_written_header(family, version)
-        moved = {name for name in expected if found[name] != expected[name]}
-        self.assertEqual(len(moved), 2)
-
-    def test_data_against_tensorrts_headers(self) -> None:
-        include = os.environ.get("TENSORRT_INCLUDE")
-        if not include:
-            self.skipTest("TENSORRT_INCLUDE names no folder with NvInferRuntime.h")
-        text = "".join(p.read_text("utf-8") for p in Path(include).glob("NvInferVersion.h"))
-        numbers = re.findall(r"(?:NV_TENSORRT|TRT)_(MAJOR|MINOR)(?:_ENTERPRISE)? (\d+)", text)
-        values = {name: int(value) for name, value in numbers}
-        version = (values["MAJOR"], values["MINOR"])
-        matching = [f for f in families() if int(f["family"].split(".")[0]) == version[0]]
-        self.assertEqual(len(matching), 1, f"no family has TensorRT {version[0]}.{version[1]}")
-        family = matching[0]
-        cuda = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
-        found = slots_in_headers(family, version, include, cuda)
-        self.assertEqual(found, methods_of(family, version))
+def slots_of_written_header(family: dict[str, Any], version: tuple[int, int]) -> dict[str, int]:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "NvInferRuntime.h").write_text(header(family, version), "utf-8")
+        return slots_in_headers(family, version, folder)
 
 
-if __name__ == "__main__":
-    unittest.main(verbosity=2)
+@pytest.mark.parametrize(("index", "version"), [(0, (8, 6)), (1, (10, 3)), (2, (11, 1))])
+def test_data_against_headers_written_from_it(index: int, version: tuple[int, int]) -> None:
+    family = families()[index]
+    found = slots_of_written_header(family, version)
+    assert found == methods_of(family, version)
+    assert len(found) > 90
+
+
+def test_a_moved_method_is_found() -> None:
+    family = families()[1]
+    version = (10, 16)
+    expected = methods_of(family, version)
+    engine = family["classes"]["ICudaEngine"]
+    engine[20], engine[21] = engine[21], engine[20]
+    found = slots_of_written_header(family, version)
+    assert len([name for name in expected if found[name] != expected[name]]) == 2
+
+
+def test_data_against_tensorrts_headers() -> None:
+    include = os.environ.get("TENSORRT_INCLUDE")
+    if not include:
+        pytest.skip("TENSORRT_INCLUDE names no folder with NvInferRuntime.h")
+    text = (Path(include) / "NvInferVersion.h").read_text("utf-8")
+    numbers = re.findall(r"(?:NV_TENSORRT|TRT)_(MAJOR|MINOR)(?:_ENTERPRISE)? (\d+)", text)
+    values = {name: int(value) for name, value in numbers}
+    version = (values["MAJOR"], values["MINOR"])
+    matching = [f for f in families() if int(f["family"].split(".")[0]) == version[0]]
+    assert len(matching) == 1, f"no family has TensorRT {version[0]}.{version[1]}"
+    cuda = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
+    found = slots_in_headers(matching[0], version, include, cuda)
+    assert found == methods_of(matching[0], version)
