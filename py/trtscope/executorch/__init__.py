@@ -1,0 +1,63 @@
+"""Engines inside ExecuTorch's ``.pte`` programs.
+
+::
+
+    program = torch.export.export(model, inputs)
+    edge = trtscope.executorch.lower(program, partitioners=[XnnpackPartitioner()])
+    trtscope.save(edge, "model.pte", etrecord=True)
+
+    runner = trtscope.load("model.pte", profile_level="phases", etdump=True)
+    runner(*inputs)
+    runner.write_etdump("model.etdp")
+
+``activate()`` alone is enough for programs that stock ``executorch.runtime`` loads: before or
+after it is imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trtscope.executorch._blob import write_blob
+    from trtscope.executorch._library import activate, load_options
+    from trtscope.executorch._lower import TensorRTBackend, TrtscopePartitioner, lower
+    from trtscope.executorch._runner import PteRunner, load
+    from trtscope.executorch._save import save
+    from trtscope.executorch._timeline import Timeline, read_timeline
+
+_HOMES = {
+    "PteRunner": "_runner",
+    "TensorRTBackend": "_lower",
+    "Timeline": "_timeline",
+    "TrtscopePartitioner": "_lower",
+    "activate": "_library",
+    "load": "_runner",
+    "load_options": "_library",
+    "lower": "_lower",
+    "read_timeline": "_timeline",
+    "save": "_save",
+    "write_blob": "_blob",
+}
+
+__all__ = [
+    "PteRunner",
+    "TensorRTBackend",
+    "Timeline",
+    "TrtscopePartitioner",
+    "activate",
+    "load",
+    "load_options",
+    "lower",
+    "read_timeline",
+    "save",
+    "write_blob",
+]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

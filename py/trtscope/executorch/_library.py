@@ -1,0 +1,100 @@
+"""Loads the delegate into the process, in any order with ``executorch.runtime``."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from trtscope import _libraries
+from trtscope._errors import TrtscopeError
+
+LIBRARY = "libtrtscope_executorch.so"
+_CORE = "libexecutorch.so"
+
+#: Options of a method, by the names that ``trtscope.load`` takes.
+OPTION_KEYS = {
+    "profile_level": "torchtrt_profile_level",
+    "profile_format": "torchtrt_profile_format",
+    "profile_path_prefix": "torchtrt_profile_path_prefix",
+    "weight_streaming_budget": "weight_streaming_budget",
+    "target_device": "target_device",
+}
+
+
+def executorch_folder() -> Path:
+    """The installed package's folder, found without importing it.
+
+    Raises:
+        TrtscopeError: it is not installed.
+    """
+    spec = find_spec("executorch")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(root) / "lib" / _CORE).is_file():
+            return Path(root)
+    raise TrtscopeError(
+        "the package executorch is not installed here, or has no lib/libexecutorch.so: "
+        "pip install executorch==1.5.1"
+    )
+
+
+@cache
+def activate() -> ctypes.CDLL:
+    """Registers the backend ``TensorRTBackend`` with the process's ExecuTorch, once.
+
+    Raises:
+        TrtscopeError: a library is not there, or another one has taken the name.
+    """
+    _libraries.load_core()
+    # The delegate needs this library by its name: it is the one that Python's bindings need too.
+    ctypes.CDLL(str(executorch_folder() / "lib" / _CORE))
+    library = _libraries.find(LIBRARY)
+    if library.path is None:
+        looked = ", ".join(str(f) for f in _libraries.folders())
+        raise TrtscopeError(
+            f"{LIBRARY} is not in {looked}: this installation of trtscope is not whole"
+        )
+    try:
+        half = ctypes.CDLL(str(library.path))
+    except OSError as error:
+        raise TrtscopeError(f"{library.path} cannot be loaded: {error}") from error
+    half.trtscope_executorch_load_error.restype = ctypes.c_char_p
+    half.trtscope_executorch_last_error.restype = ctypes.c_char_p
+    half.trtscope_executorch_set_load_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    half.trtscope_executorch_set_load_option.restype = None
+    half.trtscope_executorch_clear_load_options.restype = None
+    if (message := half.trtscope_executorch_load_error()) is not None:
+        raise TrtscopeError(message.decode("utf-8", "replace"))
+    return half
+
+
+def last_error() -> str:
+    """What this thread's last failure in the delegate was; empty when there was none."""
+    text: bytes = activate().trtscope_executorch_last_error()
+    return text.decode("utf-8", "replace")
+
+
+@contextmanager
+def load_options(options: Mapping[str, object]) -> Iterator[None]:
+    """Load-time options (``OPTION_KEYS``) for the methods that this thread loads in the block.
+
+    Raises:
+        TrtscopeError: an option is not known.
+    """
+    half = activate()
+    for name in options:
+        if name not in OPTION_KEYS:
+            raise TrtscopeError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+    half.trtscope_executorch_clear_load_options()
+    try:
+        for name, value in options.items():
+            if value is not None:
+                half.trtscope_executorch_set_load_option(
+                    OPTION_KEYS[name].encode(), str(value).encode()
+                )
+        yield
+    finally:
+        half.trtscope_executorch_clear_load_options()

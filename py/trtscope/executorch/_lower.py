@@ -1,0 +1,272 @@
+"""Lowers parts of a program to engines: a partitioner and a backend for ExecuTorch's exir."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from executorch.exir.backend.compile_spec_schema import CompileSpec
+from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
+from executorch.exir.backend.utils import DelegateMappingBuilder, tag_constant_data
+from torch.export import ExportedProgram
+from torch.fx import Graph, Node
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from trtscope import _libraries
+from trtscope._builders import get_builder
+from trtscope._builders.base import BuildRequest, EngineBuilder
+from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
+from trtscope._errors import CompileError
+from trtscope._graph import is_symbolic
+from trtscope._metadata import TensorSpec
+from trtscope._partition import Group, _op_text, _takes_tensor
+from trtscope._region import describe, extract, renamed
+from trtscope.executorch._blob import write_blob
+from trtscope.executorch._library import OPTION_KEYS
+
+if TYPE_CHECKING:
+    from executorch.exir import EdgeProgramManager
+
+_ENGINE_SPEC = "trtscope_engine"
+
+# Builders of partitions that wait for preprocess, by their engine's spec: a spec holds only bytes.
+_waiting: dict[bytes, EngineBuilder] = {}
+
+
+class TensorRTBackend(BackendDetails):
+    """Makes a delegate blob of one partition.  Its name is the backend's in the ``.pte``."""
+
+    @staticmethod
+    def preprocess(
+        edge_program: ExportedProgram, compile_specs: list[CompileSpec]
+    ) -> PreprocessResult:
+        spec = next((s.value for s in compile_specs if s.key == _ENGINE_SPEC), b"host/engine")
+        builder_name, _, name = spec.decode().partition("/")
+        builder = _waiting.get(spec) or get_builder(builder_name)
+        return PreprocessResult(
+            processed_bytes=_build(edge_program, name, builder),
+            debug_handle_map=_debug_handles(edge_program),
+        )
+
+
+def _build(edge_program: ExportedProgram, name: str, builder: EngineBuilder) -> bytes:
+    program = _aten(edge_program)
+    nodes = tuple(n for n in program.graph.nodes if n.op == "call_function")
+    region = describe(program, Group(name, nodes))
+    built = builder.build(BuildRequest(name, extract(program, region), region.metadata))
+    metadata = renamed(region.metadata, built.input_names, built.output_names)
+    inputs = _in_order(
+        name, "input", edge_program.graph_signature.user_inputs, region.inputs, metadata.inputs
+    )
+    results = next(n for n in program.graph.nodes if n.op == "output").args[0]
+    outputs = _in_order(name, "output", [n.name for n in results], region.outputs, metadata.outputs)
+    return write_blob(
+        built.plan,
+        name=name,
+        inputs=inputs,
+        outputs=outputs,
+        aliased_io=built.aliased_io,
+        hardware_compatible=built.hardware_compatible,
+        device_id=int(built.device.split("%")[0] or 0),
+        metadata=metadata.to_json(),
+    )
+
+
+def _in_order(
+    engine: str,
+    what: str,
+    arguments: Sequence[Any],
+    nodes: Sequence[Node],
+    specs: Sequence[TensorSpec],
+) -> list[TensorSpec]:
+    """The engine's tensors in the order of the delegate's arguments."""
+    known = {node.name: spec for node, spec in zip(nodes, specs, strict=True)}
+    names = [str(a) for a in arguments]
+    if sorted(names) != sorted(known):
+        raise CompileError(
+            f"engine {engine!r}: its partition's {what}s are {', '.join(names)}, the engine's "
+            f"{', '.join(known)}"
+        )
+    return [known[n] for n in names]
+
+
+def _aten(edge_program: ExportedProgram) -> ExportedProgram:
+    """What ``describe`` and ``extract`` read of a program, with ATen operators."""
+    graph = Graph()
+    result = graph.graph_copy(edge_program.graph, {})
+    graph.output(result)
+    for node in graph.nodes:
+        node.target = _operator(node)
+    return cast(
+        ExportedProgram,
+        SimpleNamespace(
+            graph=graph,
+            graph_signature=edge_program.graph_signature,
+            range_constraints=edge_program.range_constraints,
+            state_dict=edge_program.state_dict,
+            constants=edge_program.constants,
+        ),
+    )
+
+
+def _operator(node: Node) -> Any:
+    """The ATen operator behind an operator of the edge dialect."""
+    return getattr(node.target, "_op", node.target) if node.op == "call_function" else node.target
+
+
+def _debug_handles(edge_program: ExportedProgram) -> Any:
+    """Maps each event of a delegate call to the nodes of its partition.
+
+    Layers are not in it: which nodes a layer came from is not recorded by any builder, and its
+    name alone does not say.
+    """
+    nodes = [
+        n
+        for n in edge_program.graph.nodes
+        if n.op == "call_function" and n.meta.get("debug_handle") is not None
+    ]
+    if not nodes:
+        return None
+    mapping = DelegateMappingBuilder(generated_identifiers=False)
+    for phase in json.loads(_libraries.core().names_json())["phases"]:
+        mapping.insert_delegate_mapping_entry(nodes=nodes, identifier=phase["event"])
+    return mapping.get_delegate_mapping()
+
+
+class _AtenNode:
+    """A node of the edge dialect as a builder expects it."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.target = _operator(node)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node, name)
+
+
+class _Support(OperatorSupportBase):
+    def __init__(self, builder: EngineBuilder, kept: frozenset[str]) -> None:
+        self._builder, self._kept = builder, kept
+        self.reasons: dict[str, str] = {}
+
+    def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
+        if node.op != "call_function" or is_symbolic(node) or "delegation_tag" in node.meta:
+            return False
+        reason = self._reason(node)
+        if reason is not None:
+            self.reasons.setdefault(str(_operator(node)), reason)
+        return reason is None
+
+    def _reason(self, node: Node) -> str | None:
+        if node.target is operator.getitem:
+            source = node.args[0]
+            return self._reason(source) if isinstance(source, Node) else "it indexes no node"
+        name = str(_operator(node))
+        if name in self._kept or name.rpartition(".")[0] in self._kept:
+            return "torch_executed_ops keeps it out"
+        # A delegate's arguments are tensors: sizes that a call computes stay outside.
+        if any(is_symbolic(source) for source in node.all_input_nodes):
+            return "it takes a size that is computed by the program"
+        return self._builder.reason_unsupported(cast(Node, _AtenNode(node)))
+
+
+class TrtscopePartitioner(Partitioner):  # type: ignore[misc]
+    """Gives ``to_edge_transform_and_lower`` the parts that become engines.
+
+    Args:
+        engine: a builder, or the name of one (``trtscope.builders``).
+        min_block_size: the fewest operators that are worth an engine of their own.
+        torch_executed_ops: operators to leave to other backends, such as ``"aten.relu"``.
+        options: defaults for the method, embedded in the program (``profile_level="phases"``);
+            options at load time win over them.
+    """
+
+    def __init__(
+        self,
+        engine: str | EngineBuilder = "host",
+        *,
+        min_block_size: int = DEFAULT_MIN_BLOCK_SIZE,
+        torch_executed_ops: Sequence[object] = (),
+        **options: object,
+    ) -> None:
+        super().__init__()
+        for name in options:
+            if name not in OPTION_KEYS:
+                raise CompileError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+        self._builder = get_builder(engine)
+        self._min_block_size = min_block_size
+        self._kept = frozenset(_op_text(op) for op in torch_executed_ops)
+        self._specs = [CompileSpec(OPTION_KEYS[k], str(v).encode()) for k, v in options.items()]
+        self._count = 0
+
+    def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], Any]:
+        linear = torch.ops.aten.linear.default
+        return ([] if {"aten.linear", str(linear)} & self._kept else [linear], None)
+
+    def partition(self, exported_program: ExportedProgram) -> PartitionResult:
+        support = _Support(self._builder, self._kept)
+        partitioner = CapabilityBasedPartitioner(
+            exported_program.graph_module, support, allows_single_node_partition=True
+        )
+        order = {n: i for i, n in enumerate(exported_program.graph.nodes)}
+        groups = []
+        for partition in partitioner.propose_partitions():
+            nodes = sorted(partition.nodes, key=order.__getitem__)
+            size = sum(n.target is not operator.getitem for n in nodes)
+            if size >= self._min_block_size and _takes_tensor(exported_program, nodes):
+                groups.append(nodes)
+        tags = {}
+        for nodes in sorted(groups, key=lambda g: order[g[0]]):
+            name = f"_run_on_acc_{self._count}_engine"
+            self._count += 1
+            spec = f"{self._builder.name}/{name}".encode()
+            _waiting[spec] = self._builder
+            tag = f"trtscope_{name}"
+            for node in nodes:
+                node.meta["delegation_tag"] = tag
+            tags[tag] = DelegationSpec(
+                TensorRTBackend.__name__, [CompileSpec(_ENGINE_SPEC, spec), *self._specs]
+            )
+        tag_constant_data(exported_program)
+        return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
+
+
+def lower(
+    program: ExportedProgram | dict[str, ExportedProgram],
+    *,
+    engine: str | EngineBuilder = "host",
+    min_block_size: int = DEFAULT_MIN_BLOCK_SIZE,
+    torch_executed_ops: Sequence[object] = (),
+    partitioners: Sequence[Any] = (),
+    etrecord: bool = True,
+    **options: object,
+) -> EdgeProgramManager:
+    """Lowers a program, or several methods by name: engines first, the rest to ``partitioners``,
+    what is left to ExecuTorch's own kernels.
+
+    Args:
+        program: of ``torch.export.export``.
+        partitioners: of other backends, such as XNNPACK's, in the order they are asked.
+        etrecord: keep what the Inspector needs to name nodes and source lines.
+        engine, min_block_size, torch_executed_ops, options: as ``TrtscopePartitioner`` takes them.
+    """
+    from executorch import exir
+
+    from trtscope._builders.host import _quiet
+
+    own = TrtscopePartitioner(
+        engine, min_block_size=min_block_size, torch_executed_ops=torch_executed_ops, **options
+    )
+    with _quiet():
+        return exir.to_edge_transform_and_lower(
+            program,
+            partitioner=[own, *partitioners],
+            compile_config=exir.EdgeCompileConfig(_check_ir_validity=False),
+            generate_etrecord=etrecord,
+        )

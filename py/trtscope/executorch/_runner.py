@@ -1,0 +1,107 @@
+"""Runs ``.pte`` programs in stock ``executorch.runtime``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtscope._errors import PackageError, TrtscopeError
+from trtscope.executorch import _library
+
+if TYPE_CHECKING:
+    from executorch.runtime import Method, Program
+
+
+class PteRunner:
+    """A loaded program: call it like the model.
+
+    A program's methods share memory, so calls must not overlap in several threads.
+    """
+
+    def __init__(
+        self, path: Path, program: Program, method: str, options: dict[str, object]
+    ) -> None:
+        self.path = path
+        self.program = program
+        self.method_name = method
+        self._options = options
+        self._methods: dict[str, Method] = {}
+        self.method(method)
+
+    def method(self, name: str) -> Method:
+        """The method, loaded when first asked for.
+
+        Raises:
+            PackageError: the program has no such method, or it cannot be loaded.
+        """
+        if name not in self._methods:
+            known = sorted(self.program.method_names)
+            if name not in known:
+                raise PackageError(f"{self.path} has no method {name!r}; it has {', '.join(known)}")
+            with _library.load_options(self._options):
+                try:
+                    loaded = self.program.load_method(name)
+                except RuntimeError as error:
+                    raise PackageError(
+                        f"{self.path}: method {name!r} cannot be loaded: {_reason(error)}"
+                    ) from error
+            assert loaded is not None
+            self._methods[name] = loaded
+        return self._methods[name]
+
+    def __call__(self, *inputs: Any, method: str | None = None) -> Any:
+        """What the method gives: its result, or a tuple of several."""
+        loaded = self.method(method or self.method_name)
+        try:
+            results = loaded.execute(inputs)
+        except RuntimeError as error:
+            raise TrtscopeError(f"{self.path} failed: {_reason(error)}") from error
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def write_etdump(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the trace of the calls so far.  Only for a program loaded with ``etdump=True``."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.program.write_etdump_result_to_file(os.fspath(path), os.devnull)
+        if not path.is_file():
+            raise TrtscopeError(f"{path}: no trace was written; load with etdump=True")
+        return path
+
+
+def _reason(error: RuntimeError) -> str:
+    message = _library.last_error()
+    return message or str(error)
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    method: str = "forward",
+    etdump: bool = False,
+    **options: object,
+) -> PteRunner:
+    """Loads a program into ``executorch.runtime``, with the delegate.
+
+    Args:
+        path: of the program.
+        method: which of its methods calls go to.
+        etdump: trace calls; the trace grows until it is written.
+        options: of the method, over those embedded in the program: ``profile_level``,
+            ``profile_format``, ``profile_path_prefix``, ``weight_streaming_budget``,
+            ``target_device``.
+
+    Raises:
+        PackageError: the file is not there or no program, or an engine in it cannot be loaded.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise PackageError(f"{path} does not exist")
+    _library.activate()
+    from executorch.runtime import Runtime
+
+    try:
+        program = Runtime.get().load_program(path, enable_etdump=etdump)
+    except RuntimeError as error:
+        raise PackageError(f"{path} is no ExecuTorch program: {error}") from error
+    return PteRunner(path, program, method, options)
