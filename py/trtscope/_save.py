@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
+    from trtscope.executorch._runner import PteRunner
+
 
 def save(
     program: ExportedProgram,
@@ -25,6 +27,7 @@ def save(
     inputs: Sequence[torch.Tensor] | None = None,
     *,
     progress: bool | None = None,
+    etrecord: bool = False,
 ) -> Path:
     """Compiles a program with AOTInductor into a package; engines inside stay engines.
 
@@ -33,10 +36,12 @@ def save(
 
     Args:
         program: of ``trtscope.compile``, or of ``torch.export.export``.
-        path: of the package; must end in ``.pt2``.
+        path: of the package; must end in ``.pt2``, or in ``.pte`` for ExecuTorch: see
+            ``trtscope.executorch.save``.
         inputs: typical inputs, for the record (sizes, and the range of integers); by default
             those that the program was exported with.
         progress: whether to show progress; by default if standard error is a terminal.
+        etrecord: only for a ``.pte``: also write the record that names nodes and source lines.
 
     Returns:
         The package's path.
@@ -52,6 +57,10 @@ def save(
     from trtscope._progress import step
 
     path = Path(path)
+    if path.suffix == ".pte":
+        from trtscope.executorch import save as save_pte
+
+        return save_pte(program, path, etrecord=etrecord)
     if not isinstance(program, ExportedProgram):
         raise TrtscopeError(
             f"save takes the result of trtscope.compile or torch.export.export, not a "
@@ -185,17 +194,27 @@ def _densely(value: Any) -> Any:
     return value if contiguous is None else contiguous()
 
 
-def load(path: str | os.PathLike[str], *, model: str | None = None) -> Runner:
-    """Loads an AOTInductor package, of any making, and the runtime that its engines need.
+def load(
+    path: str | os.PathLike[str], *, model: str | None = None, **options: Any
+) -> Runner | PteRunner:
+    """Loads an AOTInductor package, of any making, and the runtime that its engines need; or an
+    ExecuTorch program.
 
     Args:
         path: of the package.
-        model: which of its models, if it holds several.
+        model: which of its models (methods), if it holds several.
+        options: only for a ``.pte``: see ``trtscope.executorch.load``.
 
     Raises:
         PackageError: the file is not there, is no compiled package, or an engine in it cannot be
             loaded; the message says what was found.
     """
+    if Path(path).suffix == ".pte":
+        from trtscope.executorch import load as load_pte
+
+        return load_pte(path, method=model or "forward", **options)
+    if options:
+        raise TrtscopeError(f"{', '.join(options)}: options of a .pte; {path} is none")
     package = read_package(path)
     if package.kind != "aotinductor":
         raise PackageError(

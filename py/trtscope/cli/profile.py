@@ -30,10 +30,10 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "profile",
         help="run a package and show where the time goes",
-        description="Loads a .pt2 package, runs it, and prints what each engine, phase and layer "
-        "costs; writes trace files.",
+        description="Loads a .pt2 or .pte package, runs it, and prints what each engine, phase and "
+        "layer costs; writes trace files.",
     )
-    parser.add_argument("package", metavar="MODEL.pt2")
+    parser.add_argument("package", metavar="MODEL")
     parser.add_argument(
         "--inputs",
         metavar="FILE.pt",
@@ -74,6 +74,10 @@ def _positive(text: str) -> int:
 def run(arguments: argparse.Namespace) -> int:
     import trtscope
 
+    if Path(arguments.package).suffix == ".pte":
+        from trtscope.executorch import _profile
+
+        return _profile.run(arguments)
     runner = trtscope.load(arguments.package, model=arguments.model)
     package = runner.package
     if not package.engines:

@@ -1,0 +1,145 @@
+"""``trtscope profile MODEL.pte``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtscope._errors import TrtscopeError
+from trtscope.executorch import _runner
+from trtscope.executorch._save import ETRECORD_SUFFIX
+from trtscope.executorch._timeline import Timeline, read_timeline
+
+if TYPE_CHECKING:
+    from trtscope.executorch._runner import PteRunner
+
+_SLOWEST = 10
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the program without and with profiling; prints where the time goes."""
+    import trtscope
+    from trtscope.cli.profile import _read_inputs, files_text, layer_table
+
+    path = Path(arguments.package)
+    method = arguments.model or "forward"
+    # Levels and formats are the process's here: a program's own defaults would not reach the
+    # plain run, so both runs say theirs.
+    plain = _runner.load(path, method=method, profile_level="off")
+    if arguments.inputs:
+        inputs, keywords = _read_inputs(arguments.inputs)
+        if keywords:
+            raise TrtscopeError("a .pte takes its inputs by position: save a list or tuple")
+    else:
+        inputs = made_up_inputs(plain)
+    off = _measure(plain, inputs, arguments.warmup, arguments.iterations)
+
+    out = Path(arguments.out) if arguments.out else Path(f"{path.stem}-profile")
+    traced = _runner.load(
+        path,
+        method=method,
+        etdump=True,
+        profile_level=arguments.level,
+        profile_format=arguments.format,
+        profile_path_prefix=out,
+    )
+    trtscope.reset_timing()
+    on = _measure(traced, inputs, 0, arguments.iterations)
+    etdump = traced.write_etdump(out / f"{path.stem}.etdp")
+    record = path.with_suffix(ETRECORD_SUFFIX)
+    timeline = read_timeline(etdump, record if record.is_file() else None)
+    engine_table = trtscope.timing_table()
+    del traced  # its sidecars are finished
+    files = [timeline.write_trace(out / f"{path.stem}.timeline.trace"), etdump]
+    files += trtscope.flush_traces()
+
+    layers = timeline.layer_rows()
+    if arguments.json:
+        report = {
+            "package": str(path),
+            "level": arguments.level,
+            "wall_off": off,
+            "wall_on": on,
+            "inputs": "file" if arguments.inputs else "made up",
+            "timeline": timeline.to_json(),
+            "layers": layers,
+            "etrecord": record.is_file(),
+            "files": [str(f) for f in files],
+        }
+        print(json.dumps(report, indent=2))
+        return 0
+    lines = [
+        f"{path}: {int(off['calls'])} calls, median {off['median_ms']:.3f} ms; profiled at level "
+        f"{arguments.level}: {on['median_ms']:.3f} ms",
+    ]
+    if not arguments.inputs:
+        lines.append("inputs are made up: pass --inputs for real ones")
+    if not record.is_file():
+        lines.append(
+            f"there is no {record.name} beside it (save with etrecord=True): nodes and source "
+            "lines are not known"
+        )
+    lines += ["", timeline.table(), "", engine_table.rstrip("\n")]
+    if layers:
+        total = sum(row["total_ms"] for row in layers) or 1.0
+        shown = [{**row, "position": i} for i, row in enumerate(layers[:_SLOWEST])]
+        lines += ["", f"Slowest {len(shown)} of {len(layers)} layers:", layer_table(shown, total)]
+    lines += ["", files_text(files)]
+    print("\n".join(lines))
+    return 0
+
+
+def _measure(
+    runner: PteRunner, inputs: list[Any], warmup: int, iterations: int
+) -> dict[str, float]:
+    times = []
+    for i in range(warmup + iterations):
+        start = time.perf_counter_ns()
+        runner(*inputs)
+        if i >= warmup:
+            times.append((time.perf_counter_ns() - start) / 1e6)
+    return {
+        "calls": len(times),
+        "median_ms": statistics.median(times),
+        "min_ms": min(times),
+        "max_ms": max(times),
+    }
+
+
+def made_up_inputs(runner: PteRunner) -> list[Any]:
+    """Random inputs of the sizes that the program planned for; whole numbers are zero.
+
+    Raises:
+        TrtscopeError: an input is no tensor, or of a type that is not known.
+    """
+    import torch
+
+    metadata = runner.method(runner.method_name).metadata
+    generator = torch.Generator().manual_seed(0)
+    inputs: list[Any] = []
+    for i in range(metadata.num_inputs()):
+        try:
+            info = metadata.input_tensor_meta(i)
+            dtype = _DTYPES[int(info.dtype())]
+        except (RuntimeError, KeyError) as error:
+            raise TrtscopeError(
+                f"{runner.path}: input {i} cannot be made up; pass --inputs FILE.pt"
+            ) from error
+        value = torch.zeros(list(info.sizes()))
+        if dtype.startswith(("float", "bfloat")):
+            value = torch.randn(list(info.sizes()), generator=generator)
+        inputs.append(value.to(getattr(torch, dtype)))
+    return inputs
+
+
+_DTYPES = {
+    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
+    7: "float64", 11: "bool", 15: "bfloat16",
+}  # fmt: skip
+
+
+__all__ = ["Timeline", "made_up_inputs", "run"]
