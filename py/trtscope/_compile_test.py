@@ -238,6 +238,29 @@ def test_a_parameter_in_torch_and_in_an_engine_is_in_both() -> None:
     check_same(compiled, model, torch.randn(3, 8))
 
 
+def test_names_of_builtins_are_kept() -> None:
+    class Builtins(nn.Module):
+        def forward(self, input: torch.Tensor, id: torch.Tensor) -> Any:
+            return torch.relu(input + id), input.sum(0), id
+
+    model = Builtins()
+    program = export(model, torch.randn(3, 8), torch.randn(3, 8))
+    compiled = trtscope.compile(program, min_block_size=2, torch_executed_ops=["aten.sum"])
+    assert list(compiled.graph_signature.user_inputs) == ["input", "id"]
+    check_same(compiled, model, torch.randn(3, 8), torch.randn(3, 8))
+
+
+def test_compiling_twice_adds_engines() -> None:
+    model = Model()
+    program = export(model, torch.randn(3, 8), shapes=(BATCH,))
+    once = trtscope.compile(program, engine_modules=["blocks.0"])
+    twice = trtscope.compile(once, engine_modules=["blocks.1"])
+    assert [s.name for s in states(twice)] == ["blocks.0", "blocks.1"]
+    assert set(twice.state_dict) == {"first.weight", "first.bias"}
+    for rows in (1, 7):
+        check_same(twice, model, torch.randn(rows, 8))
+
+
 def test_xnnpack() -> None:
     model = Model()
     program = export(model, torch.randn(3, 8), shapes=(BATCH,))

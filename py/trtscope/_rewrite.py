@@ -30,12 +30,23 @@ class _Emitter:
     have them interleaved, so nodes are emitted when what they need is there.
     """
 
-    def __init__(self, regions: Sequence[Region], engines: Mapping[str, Node]) -> None:
+    def __init__(
+        self, regions: Sequence[Region], engines: Mapping[str, Node], taken: set[str]
+    ) -> None:
         self.graph = Graph()
         self.env: dict[Node, Node] = {}
         self._engines = engines
         self._owner = {node: region for region in regions for node in region.nodes}
         self._done: set[str] = set()
+        self._taken = taken
+
+    def copy(self, node: Node) -> Node:
+        """The node in the new graph, under the very name that the signature knows it by: a new
+        graph would rename one called like a Python builtin, such as ``input``."""
+        copied = self.graph.node_copy(node, self.env.__getitem__)
+        copied.name = node.name
+        self.env[node] = copied
+        return copied
 
     def emit(self, root: Node) -> None:
         stack = [root]
@@ -52,14 +63,16 @@ class _Emitter:
                 continue
             stack.pop()
             if region is None:
-                self.env[node] = self.graph.node_copy(node, self.env.__getitem__)
+                self.copy(node)
             else:
                 self._emit_call(region)
 
     def _emit_call(self, region: Region) -> None:
-        call = self.graph.call_function(
+        call = self.graph.create_node(
+            "call_function",
             torch.ops.tensorrt.execute_engine.default,
             ([self.env[n] for n in region.inputs], self._engines[region.name]),
+            name=attribute_name("execute_engine", self._taken),
         )
         # The engine's outputs are dense, whatever the strides of what they stand for.
         values = [_dense(value_of(n)) for n in region.outputs]
@@ -68,9 +81,8 @@ class _Emitter:
             if key in region.outputs[-1].meta:
                 call.meta[key] = region.outputs[-1].meta[key]
         for i, (node, value) in enumerate(zip(region.outputs, values, strict=True)):
-            item = self.graph.create_node(
-                "call_function", operator.getitem, (call, i), name=node.name
-            )
+            item = self.graph.create_node("call_function", operator.getitem, (call, i))
+            item.name = node.name
             item.meta = {k: v for k, v in node.meta.items() if k != "tensor_meta"}
             item.meta["val"] = value
             self.env[node] = item
@@ -104,9 +116,6 @@ def replace_regions(
 
     Parameters that only engines used are gone from it: they are in the plans.
     """
-    emitter_engines: dict[str, Node] = {}
-    emitter = _Emitter(regions, emitter_engines)
-    graph = emitter.graph
     signature = program.graph_signature
     specs = {spec.arg.name: spec for spec in signature.input_specs}
     nodes = list(program.graph.nodes)
@@ -122,12 +131,16 @@ def replace_regions(
     # An attribute must not be called like a module that holds a parameter.
     held = {spec.target.split(".")[0] for spec in signature.input_specs if spec.target}
     taken = {n.name for n in nodes} | set(constants) | held
+    emitter_engines: dict[str, Node] = {}
+    emitter = _Emitter(regions, emitter_engines, taken)
+    graph = emitter.graph
 
     def add_engines() -> None:
         for region in regions:
             target = attribute_name(region.name, taken)
             name = attribute_name(f"obj_{target}", taken)
             node = graph.placeholder(name)
+            node.name = name
             argument = CustomObjArgument(name=node.name, class_fqn=_CLASS)
             node.meta["val"] = argument
             emitter_engines[region.name] = node
@@ -139,7 +152,7 @@ def replace_regions(
         if node.op != "placeholder":
             break
         spec = specs[node.name]
-        if not added and spec.kind in (InputKind.USER_INPUT, InputKind.TOKEN):
+        if not added and spec.kind == InputKind.USER_INPUT:
             add_engines()
             added = True
         if (
@@ -148,7 +161,7 @@ def replace_regions(
             or spec.target in kept_targets
             or node.name in named_outputs
         ):
-            emitter.env[node] = graph.node_copy(node)
+            emitter.copy(node)
             input_specs.append(spec)
         elif spec.target in constants:
             del constants[spec.target]
