@@ -1,0 +1,233 @@
+// The native runner: runs a .pte, mixed programs too, without LibTorch; prints where the time of
+// its engines goes; writes ExecuTorch's trace.
+
+#include <executorch/devtools/etdump/etdump_flatcc.h>
+#include <executorch/extension/module/module.h>
+#include <executorch/extension/tensor/tensor_ptr.h>
+#include <executorch/runtime/backend/backend_options_map.h>
+#include <executorch/runtime/platform/runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/library_paths.h"
+#include "core/profiling/clock.h"
+#include "core/profiling/report.h"
+#include "executorch_backend/backend.h"
+#include "executorch_backend/convert.h"
+#include "executorch_backend/input_file.h"
+#include "executorch_backend/last_error.h"
+#include "executorch_backend/options.h"
+#include "executorch_backend/runner_flags.h"
+
+namespace trtscope::executorch_backend {
+namespace {
+
+namespace et = ::executorch::runtime;
+using ::executorch::extension::Module;
+using ::executorch::extension::TensorPtr;
+
+// An error of ExecuTorch's as a message; the delegate's own message where the failure is its.
+Status Failed(const std::string& what, et::Error error) {
+  std::string message = what + ": " + et::to_string(error);
+  if (*LastError() != '\0') message += std::string(": ") + LastError();
+  return Internal(std::move(message));
+}
+
+Status SetOptions(const RunnerFlags& flags, std::vector<et::BackendOption>& options) {
+  const std::pair<const char*, const std::string*> given[] = {
+      {kLevelKey, &flags.profile_level},
+      {kFormatKey, &flags.profile_format},
+      {kPathPrefixKey, &flags.profile_path},
+      {kWeightStreamingKey, &flags.weight_streaming_budget},
+  };
+  for (const auto& [key, text] : given) {
+    if (text->empty()) continue;
+    et::BackendOption option;
+    std::array<char, et::kMaxOptionValueLength> value{};
+    if (text->size() >= value.size() - 1) {
+      return InvalidArgument(std::string(key) + ": expected at most " +
+                             std::to_string(value.size() - 2) + " characters, got " +
+                             std::to_string(text->size()));
+    }
+    std::memcpy(option.key, key, std::strlen(key));
+    std::memcpy(value.data(), text->data(), text->size());
+    option.value = value;
+    options.push_back(option);
+  }
+  return OkStatus();
+}
+
+Result<TensorPtr> MakeInput(const et::TensorInfo& planned, size_t index, FileTensor* file,
+                            const std::string& path) {
+  const std::optional<engine::DataType> type = FromExecuTorch(planned.scalar_type());
+  const std::string label = "input " + std::to_string(index);
+  if (!type) {
+    return Unsupported(label + ": tensors of type " + TypeName(planned.scalar_type()) +
+                       " are not supported here");
+  }
+  std::vector<int32_t> sizes(planned.sizes().begin(), planned.sizes().end());
+  std::vector<uint8_t> data(planned.nbytes());
+  if (file != nullptr) {
+    if (file->dtype && *file->dtype != *type) {
+      return InvalidArgument(label + ": " + path + " holds " +
+                             std::string(engine::Name(*file->dtype)) + ", the program takes " +
+                             std::string(engine::Name(*type)));
+    }
+    if (file->shape) {
+      sizes.clear();
+      for (int d = 0; d < file->shape->rank; ++d) {
+        sizes.push_back(static_cast<int32_t>((*file->shape)[d]));
+      }
+    } else if (file->data.size() != planned.nbytes()) {
+      return InvalidArgument(label + ": " + path + " has " + std::to_string(file->data.size()) +
+                             " octets, the program plans " + std::to_string(planned.nbytes()));
+    }
+    data.resize(file->data.size());
+    if (!data.empty()) std::memcpy(data.data(), file->data.data(), data.size());
+  }
+  return ::executorch::extension::make_tensor_ptr(std::move(sizes), std::move(data), {}, {},
+                                                  planned.scalar_type());
+}
+
+Result<std::vector<TensorPtr>> MakeInputs(Module& module, const RunnerFlags& flags) {
+  auto meta = module.method_meta(flags.method);
+  if (!meta.ok()) return Failed(flags.model + ": method '" + flags.method + "'", meta.error());
+  const size_t count = meta->num_inputs();
+  if (!flags.inputs.empty() && flags.inputs.size() != count) {
+    return InvalidArgument("--inputs: " + flags.model + " takes " + std::to_string(count) +
+                           " inputs, got " + std::to_string(flags.inputs.size()));
+  }
+  std::vector<TensorPtr> inputs;
+  for (size_t i = 0; i < count; ++i) {
+    auto planned = meta->input_tensor_meta(i);
+    if (!planned.ok()) {
+      return Unsupported("input " + std::to_string(i) + " is no tensor: the runner gives tensors");
+    }
+    FileTensor file;
+    const bool given = !flags.inputs.empty();
+    if (given) {
+      TRTSCOPE_ASSIGN_OR_RETURN(file, ReadTensorFile(flags.inputs[i]));
+    }
+    TRTSCOPE_ASSIGN_OR_RETURN(
+        TensorPtr tensor, MakeInput(*planned, i, given ? &file : nullptr,
+                                    given ? flags.inputs[i] : ""));
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+Status WriteOutputs(const std::vector<et::EValue>& outputs, const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].isTensor()) continue;
+    const et::etensor::Tensor& tensor = outputs[i].toTensor();
+    const auto type = FromExecuTorch(tensor.scalar_type());
+    const std::string path = folder + "/output_" + std::to_string(i) + ".npy";
+    if (!type || tensor.dim() > engine::Dims::kMaxRank) {
+      return Unsupported(path + ": a tensor of type " + TypeName(tensor.scalar_type()) +
+                         " cannot be written");
+    }
+    engine::Dims shape;
+    for (const auto size : tensor.sizes()) shape[shape.rank++] = size;
+    TRTSCOPE_RETURN_IF_ERROR(
+        WriteNpy(path, *type, shape,
+                 {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}));
+  }
+  return OkStatus();
+}
+
+Status WriteEtdump(::executorch::etdump::ETDumpGen& tracer, const std::string& path) {
+  const auto result = tracer.get_etdump_data();
+  const std::unique_ptr<void, decltype(&std::free)> data(result.buf, &std::free);
+  if (result.buf == nullptr || result.size == 0) {
+    return Internal(path + ": ExecuTorch gave no trace");
+  }
+  std::ofstream file(path, std::ios::binary);
+  file.write(static_cast<const char*>(result.buf), static_cast<std::streamsize>(result.size));
+  file.close();
+  if (!file) return Internal(path + ": cannot be written: " + std::strerror(errno));
+  std::printf("wrote %s (%zu octets)\n", path.c_str(), result.size);
+  return OkStatus();
+}
+
+Status Run(const RunnerFlags& flags) {
+  for (const std::string& folder : flags.library_paths) engine::AddLibraryPath(folder);
+  std::unique_ptr<::executorch::etdump::ETDumpGen> owned;
+  if (!flags.etdump.empty()) owned = std::make_unique<::executorch::etdump::ETDumpGen>();
+  ::executorch::etdump::ETDumpGen* const tracer = owned.get();
+  Module module(flags.model, Module::LoadMode::Mmap, std::move(owned));
+  std::vector<et::BackendOption> options;
+  TRTSCOPE_RETURN_IF_ERROR(SetOptions(flags, options));
+  et::LoadBackendOptionsMap map;
+  if (et::Error error = map.set_options(kBackendId, {options.data(), options.size()});
+      error != et::Error::Ok) {
+    return Failed("load-time options", error);
+  }
+  if (et::Error error = module.load(); error != et::Error::Ok) return Failed(flags.model, error);
+  if (et::Error error = module.load_method(flags.method, nullptr, nullptr, &map);
+      error != et::Error::Ok) {
+    return Failed(flags.model + ": method '" + flags.method + "'", error);
+  }
+  TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<TensorPtr> tensors, MakeInputs(module, flags));
+  std::vector<et::EValue> inputs;
+  for (const TensorPtr& tensor : tensors) inputs.emplace_back(*tensor);
+  if (flags.inputs.empty()) std::printf("inputs are zeros: pass --inputs for real ones\n");
+
+  std::vector<int64_t> times;
+  std::vector<et::EValue> outputs;
+  for (int i = 0; i < flags.warmup + flags.iterations; ++i) {
+    if (i == flags.warmup && i > 0) {
+      profiling::ResetTiming();
+      if (tracer != nullptr) tracer->reset();
+    }
+    const int64_t start = profiling::NowNs();
+    auto result = module.execute(flags.method, inputs);
+    const int64_t end = profiling::NowNs();
+    if (!result.ok()) return Failed(flags.model + ": call " + std::to_string(i), result.error());
+    if (i >= flags.warmup) times.push_back(end - start);
+    outputs = std::move(*result);
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("%s: %zu calls, median %.3f ms, min %.3f ms, max %.3f ms\n", flags.model.c_str(),
+              times.size(), static_cast<double>(times[times.size() / 2]) / 1e6,
+              static_cast<double>(times.front()) / 1e6, static_cast<double>(times.back()) / 1e6);
+  if (!flags.profile_level.empty()) std::printf("%s", profiling::TimingTable().c_str());
+  if (!flags.outputs.empty()) TRTSCOPE_RETURN_IF_ERROR(WriteOutputs(outputs, flags.outputs));
+  if (tracer != nullptr) TRTSCOPE_RETURN_IF_ERROR(WriteEtdump(*tracer, flags.etdump));
+  module.unload_method(flags.method);
+  const std::string files = profiling::FlushTraces();
+  if (!files.empty()) std::printf("traces:\n%s", files.c_str());
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace trtscope::executorch_backend
+
+int main(int argc, char** argv) {
+  namespace backend = trtscope::executorch_backend;
+  ::executorch::runtime::runtime_init();
+  auto flags = backend::ParseRunnerFlags({argv + 1, argv + argc});
+  if (!flags.ok()) {
+    std::fprintf(stderr, "runner: %s\n", std::string(flags.status().message()).c_str());
+    return 2;
+  }
+  if (flags->help) {
+    std::printf("%s", std::string(backend::kRunnerUsage).c_str());
+    return 0;
+  }
+  const trtscope::Status status = backend::Run(*flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "runner: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
