@@ -64,22 +64,29 @@ def compile(
     from trtscope import _libraries
     from trtscope._builders import get_builder
     from trtscope._partition import by_capability, by_modules
+    from trtscope._progress import quiet
+
+    builder = get_builder(engine)
+    _libraries.load_torch()
+    with quiet():
+        program = _functional(exported_program)
+        groups = (
+            by_modules(program, builder, torch_executed_ops, engine_modules)
+            if engine_modules
+            else by_capability(program, builder, torch_executed_ops, min_block_size)
+        )
+        return _build(program, groups, builder, progress)
+
+
+def _build(
+    program: ExportedProgram, groups: list[Group], builder: EngineBuilder, progress: bool | None
+) -> ExportedProgram:
+    from trtscope._builders.base import BuildRequest
+    from trtscope._engine import Engine
     from trtscope._progress import each
     from trtscope._region import describe, extract, renamed
     from trtscope._rewrite import replace_regions
     from trtscope._state import EngineState
-
-    builder = get_builder(engine)
-    _libraries.load_torch()
-    program = _functional(exported_program)
-    groups: list[Group] = (
-        by_modules(program, builder, torch_executed_ops, engine_modules)
-        if engine_modules
-        else by_capability(program, builder, torch_executed_ops, min_block_size)
-    )
-
-    from trtscope._builders.base import BuildRequest
-    from trtscope._engine import Engine
 
     # All regions are described before the first is built: a mistake shows at once.
     regions = [describe(program, group) for group in groups]

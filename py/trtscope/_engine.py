@@ -149,9 +149,9 @@ class Engine:
 def _metadata_of(info: dict[str, Any]) -> Metadata:
     """Metadata of a plan of which only the bindings are known.
 
-    Each dynamic dimension of an input becomes a symbol of its own.  A dynamic dimension of an
-    output is taken to be the inputs' dynamic dimension at the same position if there is exactly
-    one such; otherwise the plan cannot be exported.
+    Dynamic dimensions of inputs at the same position are taken to be one symbol (a batch, mostly),
+    and an output's to be the inputs' at that position.  A dimension that follows from none, or
+    from data, is left for the engine to tell when it runs.
     """
     symbols: dict[str, tuple[int, int | None]] = {}
     inputs, outputs = [], []
@@ -160,7 +160,7 @@ def _metadata_of(info: dict[str, Any]) -> Metadata:
     for tensor in tensors:
         if not tensor["is_input"]:
             continue
-        shape: list[int | str] = []
+        shape: list[int | str | None] = []
         for i, size in enumerate(tensor["shape"]):
             if size >= 0:
                 shape.append(size)
@@ -179,14 +179,12 @@ def _metadata_of(info: dict[str, Any]) -> Metadata:
     for tensor in tensors:
         if tensor["is_input"]:
             continue
-        dims: list[int | str] = []
+        dims: list[int | str | None] = []
         for i, size in enumerate(tensor["shape"]):
-            if size < 0 and i not in by_position:
-                raise TrtscopeError(
-                    f"output {tensor['name']!r}: dimension {i} of {tensor['shape']} follows from "
-                    "no input's; such a plan cannot be wrapped from its bindings alone"
-                )
-            dims.append(size if size >= 0 else by_position[i])
+            if size >= 0:
+                dims.append(size)
+            else:
+                dims.append(None if tensor["data_dependent"] else by_position.get(i))
         outputs.append(TensorSpec(tensor["name"], tensor["dtype"], tuple(dims)))
     return Metadata(tuple(inputs), tuple(outputs), symbols, info["kind"], info["builder_version"])
 

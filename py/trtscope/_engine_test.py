@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,29 @@ def test_plan_file_becomes_an_engine(state: EngineState, tmp_path: Path) -> None
         strict=False,
     )
     torch.testing.assert_close(program.module()(torch.ones(9, 8)), torch.full((9, 8), 4.0))
+
+
+def test_plans_with_data_dependent_outputs_can_be_exported() -> None:
+    plan = {
+        "inputs": [{"name": "x", "shape": [-1, 8], "min": [1, 8], "max": [16, 8]}],
+        "outputs": [{"name": "z", "shape": [-1, 2], "data_dependent": [5, 2]}],
+    }
+    engine = trtscope.Engine.from_plan(b"null" + json.dumps(plan).encode(), name="picks")
+    assert engine.state().output_allocator
+    assert engine(torch.ones(3, 8))[0].shape == (5, 2)
+
+    class Wrapper(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.engine = engine.script_object
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return torch.ops.tensorrt.execute_engine([x], self.engine)[0].new_ones(3)
+
+    program = torch.export.export(Wrapper(), (torch.ones(4, 8),), strict=False)
+    call = next(n for n in program.graph.nodes if "execute_engine" in str(n.target))
+    assert str(call.meta["val"][0].shape[0]).startswith("u")
+    torch.testing.assert_close(program.module()(torch.ones(4, 8)), torch.ones(3))
 
 
 def test_octets_become_an_engine(state: EngineState) -> None:

@@ -42,7 +42,7 @@ def execute_engine_fake(inputs: list[torch.Tensor], engine: Any) -> list[torch.T
             "is packaged, but it cannot be exported again without this package's metadata"
         )
     try:
-        shapes = metadata.output_shapes([x.shape for x in inputs])
+        shapes = metadata.output_shapes([x.shape for x in inputs], _new_size)
     except PackageError as error:
         raise TrtscopeError(f"engine {name!r}: {error}") from error
     device = inputs[0].device if inputs else torch.device("cpu")
@@ -50,6 +50,11 @@ def execute_engine_fake(inputs: list[torch.Tensor], engine: Any) -> list[torch.T
         torch.empty(shape, dtype=getattr(torch, spec.dtype), device=device)
         for spec, shape in zip(metadata.outputs, shapes, strict=True)
     ]
+
+
+def _new_size() -> Any:
+    """A size of its own, known only at run time: what data-dependent outputs have."""
+    return torch.library.get_ctx().new_dynamic_size()
 
 
 @cache

@@ -9,7 +9,8 @@ A package's engines say nothing to Python but this string, so it is what the fak
      "inputs":  [{"name": "x", "dtype": "float32", "shape": ["s77", 8]}],
      "outputs": [{"name": "y", "dtype": "float32", "shape": ["2*s77", 4]}]}
 
-A dimension is an integer or an expression over the symbols.  Each symbol is, alone, a dimension
+A dimension is an integer, an expression over the symbols, or, in an output, null where only
+running the engine can tell it.  Each symbol is, alone, a dimension
 of some input; its bounds are inclusive, the upper one null where there is none.  Expressions know
 ``+ - * // % ** max min`` and parentheses, and nothing else: reading one never runs code.
 """
@@ -28,7 +29,7 @@ from trtscope._errors import PackageError
 
 FORMAT = 1
 
-Dim = int | str
+Dim = int | str | None
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class TensorSpec:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TensorSpec:
         shape = tuple(data["shape"])
-        if not all(isinstance(d, (int, str)) for d in shape):
+        if not all(d is None or isinstance(d, (int, str)) for d in shape):
             raise TypeError(f"shape {shape} holds something that is no dimension")
         return cls(str(data["name"]), str(data["dtype"]), shape)
 
@@ -121,13 +122,19 @@ class Metadata:
                     values.setdefault(dim, size)
         return values
 
-    def output_shapes(self, shapes: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Shape of each output for inputs of ``shapes``."""
+    def output_shapes(
+        self, shapes: Sequence[Sequence[Any]], unknown: Callable[[], Any] = lambda: None
+    ) -> list[list[Any]]:
+        """Shape of each output for inputs of ``shapes``; ``unknown`` gives each dimension that
+        only running the engine can tell."""
         values = self.bind(shapes)
-        return [
-            [evaluate(dim, values) if isinstance(dim, str) else dim for dim in spec.shape]
-            for spec in self.outputs
-        ]
+
+        def size(dim: Dim) -> Any:
+            if dim is None:
+                return unknown()
+            return evaluate(dim, values) if isinstance(dim, str) else dim
+
+        return [[size(dim) for dim in spec.shape] for spec in self.outputs]
 
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -27,6 +27,16 @@ def test_output_shapes_follow_inputs() -> None:
     assert METADATA.output_shapes([(3, 8), (3, 5)]) == [[11, 4, 2]]
 
 
+def test_dimensions_that_only_running_tells() -> None:
+    metadata = Metadata(
+        inputs=METADATA.inputs,
+        outputs=(TensorSpec("z", "int64", (None, 4, "s0")),),
+        symbols=METADATA.symbols,
+    )
+    assert Metadata.from_json(metadata.to_json()) == metadata
+    assert metadata.output_shapes([(3, 8), (3, 5)], lambda: "?") == [["?", 4, 3]]
+
+
 def test_wrong_inputs_are_refused() -> None:
     with pytest.raises(PackageError, match="got 1 inputs, expected 2"):
         METADATA.output_shapes([(3, 8)])

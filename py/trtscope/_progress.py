@@ -1,9 +1,11 @@
-"""Progress of long work, on the standard error stream."""
+"""Progress of long work, on the standard error stream, and silence for what others say there."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -65,3 +67,16 @@ def step(what: str, *, progress: bool | None) -> Iterator[None]:
         print(f"{what}...", file=sys.stderr, flush=True)
         yield
     print(f"{what}: {time.monotonic() - start:.1f} s", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silences warnings of the libraries below about themselves, which no user can act on."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -17,13 +17,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import logging
 import re
 import struct
-import warnings
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +31,7 @@ from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
 from trtscope._errors import CompileError
 from trtscope._graph import check_bounded, tensors_of
 from trtscope._metadata import TensorSpec
+from trtscope._progress import quiet
 from trtscope._region import expression_bounds
 from trtscope._state import HOST_DEVICE
 
@@ -78,20 +75,6 @@ def _kernel_names() -> frozenset[str]:
 @cache
 def _decomposable() -> frozenset[Any]:
     return frozenset(torch.export.default_decompositions())
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences what exir and what it imports say about packages that are not needed here."""
-    root = logging.getLogger()
-    before = root.level
-    root.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        root.setLevel(before)
 
 
 class HostBuilder(EngineBuilder):
@@ -138,7 +121,7 @@ class HostBuilder(EngineBuilder):
         return "ExecuTorch's kernels do not have it"
 
     def build(self, request: BuildRequest) -> BuiltEngine:
-        with _quiet():
+        with quiet():
             return self._build(request)
 
     def _build(self, request: BuildRequest) -> BuiltEngine:
