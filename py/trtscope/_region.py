@@ -13,6 +13,7 @@ from torch.fx import Graph, GraphModule, Node
 from trtscope._errors import CompileError
 from trtscope._graph import dim_text, expression, expression_text, is_symbolic, value_of
 from trtscope._metadata import Arithmetic, Metadata, TensorSpec, evaluate
+from trtscope._metadata import Dim as Dimension
 from trtscope._partition import Group, baked_inputs
 
 
@@ -127,7 +128,7 @@ def extract(program: ExportedProgram, region: Region) -> ExportedProgram:
     values = _sample_values(region)
     args = tuple(
         torch.zeros(
-            [evaluate(d, values) if isinstance(d, str) else d for d in spec.shape],
+            [evaluate(str(d), values) for d in spec.shape],
             dtype=getattr(torch, spec.dtype),
             device=value_of(node).device,
         )
@@ -160,6 +161,15 @@ def _by_name(module: GraphModule, dynamic: tuple[Any, ...]) -> dict[str, Any]:
 def _dim(text: str, symbols: Mapping[str, tuple[int, int | None]]) -> Any:
     low, high = expression_bounds(text, symbols)
     return Dim.DYNAMIC(min=max(low, 0), max=high)
+
+
+def dimension_bounds(
+    dim: Dimension, symbols: Mapping[str, tuple[int, int | None]]
+) -> tuple[int, int | None]:
+    """Inclusive bounds of a dimension of any kind."""
+    if isinstance(dim, str):
+        return expression_bounds(dim, symbols)
+    return (0, None) if dim is None else (dim, dim)
 
 
 def expression_bounds(

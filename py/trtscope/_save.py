@@ -215,6 +215,11 @@ def load(
         return load_pte(path, method=model or "forward", **options)
     if options:
         raise TrtscopeError(f"{', '.join(options)}: options of a .pte; {path} is none")
+    return load_pt2(path, model)
+
+
+def load_pt2(path: str | os.PathLike[str], model: str | None = None) -> Runner:
+    """``load`` for a ``.pt2`` package alone."""
     package = read_package(path)
     if package.kind != "aotinductor":
         raise PackageError(

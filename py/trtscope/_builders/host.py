@@ -32,7 +32,7 @@ from trtscope._errors import CompileError
 from trtscope._graph import check_bounded, tensors_of
 from trtscope._metadata import TensorSpec
 from trtscope._progress import quiet
-from trtscope._region import expression_bounds
+from trtscope._region import dimension_bounds
 from trtscope._state import HOST_DEVICE
 
 BINDINGS_METHOD = "trtscope_bindings"
@@ -195,13 +195,11 @@ def _binding(tensor: TensorSpec, symbols: Any, *, with_range: bool) -> dict[str,
     binding: dict[str, Any] = {
         "name": tensor.name,
         "dtype": tensor.dtype,
-        "shape": [-1 if isinstance(d, str) else d for d in tensor.shape],
+        "shape": [d if isinstance(d, int) else -1 for d in tensor.shape],
         "dims": list(tensor.shape),
     }
     if with_range:
-        bounds = [
-            expression_bounds(d, symbols) if isinstance(d, str) else (d, d) for d in tensor.shape
-        ]
+        bounds = [dimension_bounds(d, symbols) for d in tensor.shape]
         binding["min"] = [max(low, 0) for low, _ in bounds]
         binding["opt"] = [high for _, high in bounds]
         binding["max"] = [high for _, high in bounds]

@@ -73,12 +73,13 @@ def _positive(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     import trtscope
+    from trtscope._save import load_pt2
 
     if Path(arguments.package).suffix == ".pte":
         from trtscope.executorch import _profile
 
         return _profile.run(arguments)
-    runner = trtscope.load(arguments.package, model=arguments.model)
+    runner = load_pt2(arguments.package, arguments.model)
     package = runner.package
     if not package.engines:
         raise PackageError(f"{package.path} holds no engine: there is nothing to profile")

@@ -14,6 +14,7 @@ import torch
 import trtscope
 from trtscope._errors import TrtscopeError
 from trtscope._progress import step
+from trtscope._save import load_pt2
 from trtscope.cli._text import octets, table
 from trtscope.cli.profile import files_text, layer_table
 from trtscope.demo.encoder import load_encoder, model_folder, tokenize
@@ -71,7 +72,7 @@ def run_demo(out: Path | None = None, *, iterations: int = 20, xnnpack: bool = F
 
     package = _make_package(encoder, inputs, out / "sentence_encoder.pt2", xnnpack)
     with step("Loading the package", progress=True):
-        runner = trtscope.load(package)
+        runner = load_pt2(package)
     engines = len(runner.package.engines)
     print(f"{package}: {octets(package.stat().st_size)}, {engines} hidden engines")
 
