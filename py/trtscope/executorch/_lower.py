@@ -108,11 +108,22 @@ def _aten(edge_program: ExportedProgram) -> ExportedProgram:
         SimpleNamespace(
             graph=graph,
             graph_signature=edge_program.graph_signature,
-            range_constraints=edge_program.range_constraints,
+            range_constraints={
+                symbol: _from_one(bounds)
+                for symbol, bounds in edge_program.range_constraints.items()
+            },
             state_dict=edge_program.state_dict,
             constants=edge_program.constants,
         ),
     )
+
+
+def _from_one(bounds: Any) -> Any:
+    """Lowering traces programs anew, which takes sizes of 1 for constants and so leaves 2 as the
+    smallest of every dimension that moves; the program itself admits 1."""
+    from torch.utils._sympy.value_ranges import ValueRanges
+
+    return ValueRanges(1, bounds.upper) if bounds.lower == 2 else bounds
 
 
 def _operator(node: Node) -> Any:
@@ -258,12 +269,12 @@ def lower(
     """
     from executorch import exir
 
-    from trtscope._builders.host import _quiet
+    from trtscope._progress import quiet
 
     own = TrtscopePartitioner(
         engine, min_block_size=min_block_size, torch_executed_ops=torch_executed_ops, **options
     )
-    with _quiet():
+    with quiet():
         return exir.to_edge_transform_and_lower(
             program,
             partitioner=[own, *partitioners],

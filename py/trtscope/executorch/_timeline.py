@@ -11,6 +11,7 @@ import json
 import os
 import re
 import statistics
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,10 +185,13 @@ def read_timeline(
         if path is not None and not Path(path).is_file():
             raise PackageError(f"{path} does not exist")
     try:
-        inspector = Inspector(
-            etdump_path=os.fspath(etdump),
-            etrecord=None if etrecord is None else os.fspath(etrecord),
-        )
+        with warnings.catch_warnings():
+            # About features that are not asked for here.
+            warnings.simplefilter("ignore")
+            inspector = Inspector(
+                etdump_path=os.fspath(etdump),
+                etrecord=None if etrecord is None else os.fspath(etrecord),
+            )
     except Exception as error:
         raise PackageError(f"{etdump} cannot be read: {error}") from error
 

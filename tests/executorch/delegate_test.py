@@ -1,0 +1,175 @@
+"""Engines in ``.pte`` programs: made, saved, loaded in stock executorch.runtime, told options."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import programs
+import pytest
+import torch
+import trtscope
+import trtscope.executorch
+from programs import MIXED_INPUT, SMALL_INPUTS, Mixed, Small
+
+
+def test_results_equal_eager_for_every_batch(small: Path) -> None:
+    runner = trtscope.load(small)
+    model = Small()
+    for batch in (2, 16, 1, 7):
+        x, y = torch.randn(batch, 8), torch.randn(batch, 4)
+        for got, expected in zip(runner(x, y), model(x, y), strict=True):
+            torch.testing.assert_close(got, expected)
+
+
+def test_a_batch_beyond_the_bounds_is_refused(small: Path) -> None:
+    runner = trtscope.load(small)
+    with pytest.raises(trtscope.TrtscopeError):
+        runner(torch.zeros(17, 8), torch.zeros(17, 4))
+
+
+@pytest.mark.parametrize("first", ["activate", "runtime"])
+def test_any_import_order_works(small: Path, first: str) -> None:
+    steps = {
+        "activate": "import trtscope.executorch as t; t.activate()",
+        "runtime": "from executorch.runtime import Runtime; Runtime.get()",
+    }
+    order = [steps[first], *(s for n, s in steps.items() if n != first)]
+    code = "\n".join(
+        [
+            *order,
+            "import sys, torch",
+            "runtime = Runtime.get()",
+            "assert runtime.backend_registry.is_available('TensorRTBackend')",
+            "method = runtime.load_program(sys.argv[1]).load_method('forward')",
+            "out = method.execute([torch.ones(2, 8), torch.ones(2, 4)])",
+            "print('shapes', [list(t.shape) for t in out])",
+        ]
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, os.fspath(small)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert result.returncode == 0, result.stderr
+    assert "shapes [[2, 4], [2, 4]]" in result.stdout
+
+
+def test_runtime_options_override_compile_specs(folder: Path) -> None:
+    path = programs.save_small(folder, "with_spec", profile_level="phases")
+    trtscope.reset_timing()
+    trtscope.load(path)(*SMALL_INPUTS)
+    assert trtscope.timing_json()["engines"][0]["calls"] == 1, "the compile spec is the default"
+    trtscope.reset_timing()
+    trtscope.load(path, profile_level="off")(*SMALL_INPUTS)
+    assert not any(e["calls"] for e in trtscope.timing_json()["engines"])
+
+
+def test_options_given_to_one_load_do_not_reach_the_next(small: Path) -> None:
+    trtscope.load(small, profile_level="phases")
+    trtscope.reset_timing()
+    trtscope.load(small)(*SMALL_INPUTS)
+    assert not any(e["calls"] for e in trtscope.timing_json()["engines"])
+
+
+def test_a_change_after_load_reaches_the_method(small: Path) -> None:
+    runner = trtscope.load(small)
+    own = trtscope.load(small, profile_level="off")
+    with trtscope.profile(level="phases", format="etdump") as profile:
+        runner(*SMALL_INPUTS)
+        own(*SMALL_INPUTS)
+    rows = [row for row in profile.timing() if row["calls"]]
+    assert [row["runtime"] for row in rows] == ["executorch"]
+    assert rows[0]["calls"] == 1
+
+
+def test_errors_say_what_to_do(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(trtscope.PackageError, match="'verbose' is not one of: off, delegate"):
+        trtscope.load(small, profile_level="verbose")
+    with pytest.raises(trtscope.PackageError, match="profile path prefix is empty"):
+        trtscope.load(small, profile_path_prefix="")
+    with pytest.raises(trtscope.TrtscopeError, match="unknown option 'profile_levle'"):
+        trtscope.load(small, profile_levle="off")
+    with pytest.raises(trtscope.PackageError, match="has no method 'decode'; it has forward"):
+        trtscope.load(small, model="decode")
+    with pytest.raises(trtscope.PackageError, match="does not exist"):
+        trtscope.load(tmp_path / "none.pte")
+    (tmp_path / "bad.pte").write_bytes(b"no program")
+    with pytest.raises(trtscope.PackageError, match=r"bad\.pte"):
+        trtscope.load(tmp_path / "bad.pte")
+    with pytest.raises(trtscope.TrtscopeError, match="not of a int"):
+        trtscope.save(3, tmp_path / "m.pte")  # type: ignore[arg-type]
+
+
+def test_a_damaged_blob_names_the_field(small: Path, tmp_path: Path) -> None:
+    data = small.read_bytes()
+    at = data.index(b"TR01")
+    damaged = tmp_path / "damaged.pte"
+    damaged.write_bytes(data[: at + 4] + b"\xff\xff\xff\xff" + data[at + 8 :])
+    with pytest.raises(trtscope.PackageError, match="metadata_offset is 4294967295, expected"):
+        trtscope.load(damaged)
+
+
+def test_several_methods_have_engines_of_their_own(tmp_path: Path) -> None:
+    methods = {
+        "prefill": programs.exported(Small(1), *SMALL_INPUTS),
+        "decode": programs.exported(Small(2), *SMALL_INPUTS),
+    }
+    edge = trtscope.executorch.lower(methods, min_block_size=1, etrecord=False)
+    path = trtscope.save(edge, tmp_path / "two.pte")
+    runner = trtscope.load(path, model="prefill", profile_level="phases")
+    for name, seed in (("prefill", 1), ("decode", 2)):
+        for got, expected in zip(
+            runner(*SMALL_INPUTS, method=name), Small(seed)(*SMALL_INPUTS), strict=True
+        ):
+            torch.testing.assert_close(got, expected)
+    ids = [e["id"] for e in trtscope.timing_json()["engines"] if e["calls"]]
+    assert len(set(ids)) == 2
+
+
+def test_several_programs_and_threads_never_mix(folder: Path, tmp_path: Path) -> None:
+    paths = [programs.save_small(folder, f"thread{i}", seed=i) for i in range(2)]
+    runners = [
+        trtscope.load(
+            p, profile_level="layers", profile_format="perfetto", profile_path_prefix=tmp_path
+        )
+        for p in (*paths, *paths)
+    ]
+    models = [Small(i) for i in (0, 1, 0, 1)]
+    errors: list[BaseException] = []
+
+    def work(runner: object, model: torch.nn.Module) -> None:
+        try:
+            for _ in range(30):
+                for got, expected in zip(
+                    runner(*SMALL_INPUTS), model(*SMALL_INPUTS), strict=True  # type: ignore
+                ):
+                    torch.testing.assert_close(got, expected)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [
+        threading.Thread(target=work, args=pair) for pair in zip(runners, models, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    engines = [e for e in trtscope.timing_json()["engines"] if e["calls"]]
+    assert [e["calls"] for e in engines] == [30] * 4
+    assert len({e["id"] for e in engines}) == 4
+    files = [f for f in trtscope.flush_traces() if f.name.endswith("_enqueue_profile.trace")]
+    assert len(files) == len(set(files)) == 4
+
+
+def test_a_compiled_program_says_what_was_lowered(mixed: Path) -> None:
+    data = mixed.read_bytes()
+    assert data.count(b"TR01") == 2
+    assert b"XnnpackBackend" in data
+    torch.testing.assert_close(trtscope.load(mixed)(MIXED_INPUT), Mixed()(MIXED_INPUT))
