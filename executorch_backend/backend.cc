@@ -52,8 +52,7 @@ et::Result<et::DelegateHandle*> TensorRTBackend::init(
   return static_cast<et::DelegateHandle*>(delegate.release());
 }
 
-et::Error TensorRTBackend::execute(et::BackendExecutionContext& context,
-                                   et::DelegateHandle* handle,
+et::Error TensorRTBackend::execute(et::BackendExecutionContext& context, et::DelegateHandle* handle,
                                    et::Span<et::EValue*> args) const {
   if (handle == nullptr) return et::Error::DelegateInvalidHandle;
   const Status status = Guarded(

@@ -35,8 +35,7 @@ using testing::SimplePlan;
 Options Level(const std::string& level) { return Options().Set(kLevelKey, level); }
 
 std::string WithMetadata(BlobMetadata metadata, const std::string& plan) {
-  const auto blob =
-      WriteBlob(metadata, std::as_bytes(std::span(plan.data(), plan.size())));
+  const auto blob = WriteBlob(metadata, std::as_bytes(std::span(plan.data(), plan.size())));
   return {reinterpret_cast<const char*>(blob.data()), blob.size()};
 }
 
@@ -71,8 +70,8 @@ TEST(Backend, ArgumentsAreInTheOrderOfTheBlob) {
       R"({"inputs": [{"name": "a", "shape": [1]}, {"name": "b", "shape": [2]}],
           "outputs": [{"name": "y", "shape": [1]}, {"name": "z", "shape": [2]}]})");
   BlobMetadata metadata;
-  metadata.io_bindings = {{"b", {}, {}, true}, {"z", {}, {}, false},
-                          {"a", {}, {}, true}, {"y", {}, {}, false}};
+  metadata.io_bindings = {
+      {"b", {}, {}, true}, {"z", {}, {}, false}, {"a", {}, {}, true}, {"y", {}, {}, false}};
   Loaded loaded(WithMetadata(metadata, plan));
   ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
   FloatTensor a({1}), b({2}), y({1}), z({2});
@@ -157,7 +156,8 @@ TEST(Backend, DataDependentOutputsAreCopiedWithinTheirBounds) {
   EXPECT_EQ(loaded.Execute({z.value()}), et::Error::Ok) << LastError();
   EXPECT_EQ(z.sizes(), std::vector<int32_t>{5});
   EXPECT_EQ(loaded.Execute({small.value()}), et::Error::InvalidArgument);
-  EXPECT_SAYS(LastError(), "the engine gives shape [5], but the program planned a tensor of shape [4]");
+  EXPECT_SAYS(LastError(),
+              "the engine gives shape [5], but the program planned a tensor of shape [4]");
 }
 
 // RFC, native integration tests: "Aliased KV-cache inputs continue to update caller-owned storage
@@ -167,8 +167,10 @@ TEST(Backend, AliasedOutputsAreTheirInputsMemory) {
       R"({"inputs": [{"name": "cache", "shape": [4]}, {"name": "x", "shape": [1]}],
           "outputs": [{"name": "y", "shape": [1]}, {"name": "cache_out", "shape": [4]}]})");
   BlobMetadata metadata;
-  metadata.io_bindings = {{"cache", {}, {}, true}, {"x", {}, {}, true},
-                          {"y", {}, {}, false}, {"cache_out", {}, {}, false}};
+  metadata.io_bindings = {{"cache", {}, {}, true},
+                          {"x", {}, {}, true},
+                          {"y", {}, {}, false},
+                          {"cache_out", {}, {}, false}};
   metadata.aliased_io = {{"cache_out", "cache", "kv_cache_update"}};
   Loaded loaded(WithMetadata(metadata, plan), Level("phases"));
   ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
@@ -348,8 +350,7 @@ TEST(Backend, OneMethodServesSeveralThreads) {
       FloatTensor x({t, 8}), y({16, 8});
       FakeTracer tracer;
       for (int i = 0; i < 50; ++i) {
-        ASSERT_EQ(loaded.Execute({x.value(), y.value()}, i % 2 ? &tracer : nullptr),
-                  et::Error::Ok);
+        ASSERT_EQ(loaded.Execute({x.value(), y.value()}, i % 2 ? &tracer : nullptr), et::Error::Ok);
         ASSERT_EQ(y.sizes()[0], t);
       }
     });

@@ -36,8 +36,8 @@ template <typename T>
 T ReadLittleEndian(Bytes bytes, size_t at) {
   T value = 0;
   for (size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value | static_cast<T>(std::to_integer<uint8_t>(bytes[at + i]))
-                                       << (8 * i));
+    value =
+        static_cast<T>(value | static_cast<T>(std::to_integer<uint8_t>(bytes[at + i])) << (8 * i));
   }
   return value;
 }
@@ -119,8 +119,7 @@ Result<IoBinding> ParseBinding(const Json& json, const std::string& where) {
   // An empty list is what exporters write that did not record shapes, as well as a scalar's.
   if (shape != json.end() && !shape->is_null() && !(shape->is_array() && shape->empty())) {
     TRTSCOPE_ASSIGN_OR_RETURN(
-        binding.shape,
-        engine::DimsFromJson(*shape, "delegate blob: '" + where + ".shape'", -1));
+        binding.shape, engine::DimsFromJson(*shape, "delegate blob: '" + where + ".shape'", -1));
   }
   return binding;
 }
@@ -133,8 +132,8 @@ Status ParseBindings(const Json& object, BlobMetadata& metadata) {
     const std::string where = "io_bindings[" + std::to_string(i) + "]";
     TRTSCOPE_ASSIGN_OR_RETURN(IoBinding binding, ParseBinding((*list)[i], where));
     if (!seen.emplace(binding.is_input, binding.name).second) {
-      return Bad("'" + where + ".name'", "is " + Shown(binding.name) + ", which is the name of an " +
-                                             "earlier " +
+      return Bad("'" + where + ".name'", "is " + Shown(binding.name) +
+                                             ", which is the name of an " + "earlier " +
                                              (binding.is_input ? "input" : "output") + " too");
     }
     metadata.io_bindings.push_back(std::move(binding));
@@ -171,7 +170,8 @@ Status ParseAliases(const Json& object, bool aliased, BlobMetadata& metadata) {
       }
     }
     if (!outputs.insert(alias.output).second) {
-      return Bad("'" + where + ".output'", "is " + Shown(alias.output) + ", which is aliased twice");
+      return Bad("'" + where + ".output'",
+                 "is " + Shown(alias.output) + ", which is aliased twice");
     }
     metadata.aliased_io.push_back(std::move(alias));
   }
@@ -258,8 +258,8 @@ Result<Blob> ParseBlob(Bytes bytes) {
                                   std::to_string(plan_offset));
   }
   TRTSCOPE_ASSIGN_OR_RETURN(
-      blob.metadata, ParseMetadata(Text(bytes.subspan(metadata_offset, metadata_size)),
-                                   magic == kMagicAliased));
+      blob.metadata,
+      ParseMetadata(Text(bytes.subspan(metadata_offset, metadata_size)), magic == kMagicAliased));
   blob.plan = bytes.subspan(plan_offset, plan_size);
   if (Result<engine::PlanInfo> plan = engine::InspectPlan(blob.plan); !plan.ok()) {
     return Bad("engine:", std::string(plan.status().message()));

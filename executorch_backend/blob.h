@@ -44,7 +44,7 @@ struct AliasedIo {
 
 /// The metadata's keys are these fields' names.  All may be missing; unknown ones mean nothing.
 struct BlobMetadata {
-  std::string name;  // of the engine
+  std::string name;                    // of the engine
   std::vector<IoBinding> io_bindings;  // the order of the delegate's arguments
   std::vector<AliasedIo> aliased_io;
   bool hardware_compatible = false;  // built for any GPU from Ampere on

@@ -57,14 +57,23 @@ class Mutator {
     if (input.empty()) input.push_back(std::byte{0});
     const size_t at = Below(input.size());
     switch (Below(8)) {
-      case 0: input[at] ^= static_cast<std::byte>(1u << Below(8)); break;
-      case 1: input[at] = static_cast<std::byte>(Below(256)); break;
-      case 2: input.resize(at); break;
-      case 3: input.insert(input.begin() + static_cast<ptrdiff_t>(at), Below(64),
-                           static_cast<std::byte>(Below(256))); break;
-      case 4: input.erase(input.begin() + static_cast<ptrdiff_t>(at),
-                          input.begin() + static_cast<ptrdiff_t>(
-                                              std::min(input.size(), at + Below(64)))); break;
+      case 0:
+        input[at] ^= static_cast<std::byte>(1u << Below(8));
+        break;
+      case 1:
+        input[at] = static_cast<std::byte>(Below(256));
+        break;
+      case 2:
+        input.resize(at);
+        break;
+      case 3:
+        input.insert(input.begin() + static_cast<ptrdiff_t>(at), Below(64),
+                     static_cast<std::byte>(Below(256)));
+        break;
+      case 4:
+        input.erase(input.begin() + static_cast<ptrdiff_t>(at),
+                    input.begin() + static_cast<ptrdiff_t>(std::min(input.size(), at + Below(64))));
+        break;
       case 5: {  // a number of the header
         static constexpr std::array<uint64_t, 9> kInteresting = {
             0, 1, 15, 16, 32, 0x7fffffff, 0xffffffff, ~uint64_t{0}, ~uint64_t{15}};
@@ -88,8 +97,8 @@ class Mutator {
       }
       default: {  // a piece of JSON
         static const std::array<std::string, 12> kPieces = {
-            "{", "}", "[", "]", ",", "null", "true", "-1", "1e999", "\"\\ud800\"", "\"\\u0000\"",
-            "18446744073709551615"};
+            "{",    "}",  "[",     "]",           ",",           "null",
+            "true", "-1", "1e999", "\"\\ud800\"", "\"\\u0000\"", "18446744073709551615"};
         const std::string& piece = kPieces[Below(kPieces.size())];
         for (size_t i = 0; i < piece.size() && at + i < input.size(); ++i) {
           input[at + i] = static_cast<std::byte>(piece[i]);

@@ -123,7 +123,8 @@ TEST(ParseBlob, EveryHeaderFieldIsChecked) {
   EXPECT_SAYS(ErrorOf({.metadata_offset = 0xffffffff}), "metadata_offset is 4294967295");
   EXPECT_SAYS(ErrorOf({.metadata_size = 0xffffffff}), "metadata_size is 4294967295, but only");
   EXPECT_SAYS(ErrorOf({.plan_offset = 49}), "engine_offset is 49, expected a multiple of 16");
-  EXPECT_SAYS(ErrorOf({.plan_offset = 32}), "engine_offset is 32, expected the end of the metadata, 34");
+  EXPECT_SAYS(ErrorOf({.plan_offset = 32}),
+              "engine_offset is 32, expected the end of the metadata, 34");
   EXPECT_SAYS(ErrorOf({.plan_offset = 0xfffffff0}), "engine_offset is 4294967280");
   EXPECT_SAYS(ErrorOf({.plan_size = 0}), "engine_size is 0, expected 1 to the 6");
   EXPECT_SAYS(ErrorOf({.plan_size = 7}), "engine_size is 7");
@@ -138,8 +139,10 @@ TEST(ParseBlob, EveryMetadataFieldIsChecked) {
   EXPECT_SAYS(MetadataError("\xff"), "metadata is not JSON");
   EXPECT_SAYS(MetadataError("[]"), "metadata is a list, expected an object");
   EXPECT_SAYS(MetadataError(R"({"name": 3})"), "'name' is 3, expected a string");
-  EXPECT_SAYS(MetadataError(R"({"io_bindings": {}})"), "'io_bindings' is an object, expected a list");
-  EXPECT_SAYS(MetadataError(R"({"io_bindings": [7]})"), "'io_bindings[0]' is 7, expected an object");
+  EXPECT_SAYS(MetadataError(R"({"io_bindings": {}})"),
+              "'io_bindings' is an object, expected a list");
+  EXPECT_SAYS(MetadataError(R"({"io_bindings": [7]})"),
+              "'io_bindings[0]' is 7, expected an object");
   EXPECT_SAYS(MetadataError(R"({"io_bindings": [{"is_input": true}]})"),
               "'io_bindings[0].name' is missing or empty");
   EXPECT_SAYS(MetadataError(R"({"io_bindings": [{"name": "x"}]})"),
@@ -148,14 +151,15 @@ TEST(ParseBlob, EveryMetadataFieldIsChecked) {
               "'io_bindings[0].is_input' is 1, expected true or false");
   EXPECT_SAYS(MetadataError(R"({"io_bindings": [{"name": "x", "is_input": true, "dtype": "f"}]})"),
               "'io_bindings[0].dtype' is \"f\"");
-  EXPECT_SAYS(
-      MetadataError(R"({"io_bindings": [{"name": "x", "is_input": true, "shape": [-2]}]})"),
-      "'io_bindings[0].shape'");
+  EXPECT_SAYS(MetadataError(R"({"io_bindings": [{"name": "x", "is_input": true, "shape": [-2]}]})"),
+              "'io_bindings[0].shape'");
   EXPECT_SAYS(MetadataError(R"({"io_bindings": [{"name": "x", "is_input": true},
                                                 {"name": "x", "is_input": true}]})"),
               "'io_bindings[1].name' is \"x\", which is the name of an earlier input too");
-  EXPECT_SAYS(MetadataError(R"({"hardware_compatible": "yes"})"), "'hardware_compatible' is \"yes\"");
-  EXPECT_SAYS(MetadataError(R"({"device_id": -1})"), "'device_id' is -1, expected an integer from 0");
+  EXPECT_SAYS(MetadataError(R"({"hardware_compatible": "yes"})"),
+              "'hardware_compatible' is \"yes\"");
+  EXPECT_SAYS(MetadataError(R"({"device_id": -1})"),
+              "'device_id' is -1, expected an integer from 0");
   EXPECT_SAYS(MetadataError(R"({"device_id": 1e30})"), "'device_id'");
   EXPECT_SAYS(MetadataError(R"({"device_id": 18446744073709551615})"), "'device_id'");
   EXPECT_SAYS(MetadataError(R"({"target_platform": []})"), "'target_platform' is a list");

@@ -116,8 +116,7 @@ Result<std::unique_ptr<Delegate>> Delegate::Create(std::span<const std::byte> pr
                             engine::Executor::Create(std::move(engine), std::move(profile)));
 
   // A host plan made by other means may have lost the names.
-  TRTSCOPE_RETURN_IF_ERROR(
-      delegate->MatchBindings(blob, plan.kind == engine::PlanKind::kHost));
+  TRTSCOPE_RETURN_IF_ERROR(delegate->MatchBindings(blob, plan.kind == engine::PlanKind::kHost));
   TRTSCOPE_RETURN_IF_ERROR(delegate->MatchAliases(blob));
   delegate->views_.resize(delegate->inputs_.size());
   return delegate;
@@ -154,8 +153,8 @@ Status Delegate::MatchBindings(const Blob& blob, bool by_position) {
     }
     if (list.size() != static_cast<size_t>(count)) {
       return DataLoss(prefix + ": its blob names " + std::to_string(list.size()) +
-                      (input ? " inputs" : " outputs") + ", its plan has " +
-                      std::to_string(count) + ": " + Names(engine, mode));
+                      (input ? " inputs" : " outputs") + ", its plan has " + std::to_string(count) +
+                      ": " + Names(engine, mode));
     }
   }
   return OkStatus();
@@ -186,8 +185,7 @@ Status Delegate::MatchAliases(const Blob& blob) {
     }
     const TensorInfo* const source =
         found < 0 ? nullptr : &executor_->input(inputs_[static_cast<size_t>(found)].index);
-    if (source == nullptr || source->dtype != info.dtype ||
-        source->location != info.location) {
+    if (source == nullptr || source->dtype != info.dtype || source->location != info.location) {
       return DataLoss("engine '" + id() + "', output '" + info.name +
                       "': it cannot be the memory of '" + input +
                       "', which is no input of the same type and place");
@@ -240,11 +238,11 @@ Status Delegate::TakeArguments(et::Span<EValue*> args) {
 Result<TensorView> Delegate::ViewOf(const EValue* value, const TensorInfo& info,
                                     const std::string& label) const {
   if (value == nullptr || !value->isTensor()) {
-    return InvalidArgument(
-        label + ": expected a tensor, got " +
-        (value == nullptr ? "nothing"
-                          : "a value of another kind (tag " +
-                                std::to_string(static_cast<int>(value->tag)) + ")"));
+    return InvalidArgument(label + ": expected a tensor, got " +
+                           (value == nullptr
+                                ? "nothing"
+                                : "a value of another kind (tag " +
+                                      std::to_string(static_cast<int>(value->tag)) + ")"));
   }
   const et::etensor::Tensor& tensor = value->toTensor();
   const std::optional<engine::DataType> type = FromExecuTorch(tensor.scalar_type());
@@ -257,8 +255,9 @@ Result<TensorView> Delegate::ViewOf(const EValue* value, const TensorInfo& info,
                            ", got rank " + std::to_string(tensor.dim()));
   }
   if (!et::is_contiguous_dim_order(tensor.dim_order().data(), tensor.dim_order().size())) {
-    return InvalidArgument(label + ": expected a tensor with its dimensions in order, got one in "
-                                   "another dimension order (channels last?)");
+    return InvalidArgument(label +
+                           ": expected a tensor with its dimensions in order, got one in "
+                           "another dimension order (channels last?)");
   }
   TensorView view;
   view.data = const_cast<void*>(tensor.const_data_ptr());
@@ -340,8 +339,8 @@ Status Delegate::Resize(EValue* value, const Dims& shape, const std::string& lab
       et::resize_tensor(tensor, {sizes.data(), static_cast<size_t>(shape.rank)});
   if (error == et::Error::Ok) return OkStatus();
   return InvalidArgument(label + ": the engine gives shape " + ToString(shape) +
-                         ", but the program planned a tensor of shape " +
-                         ToString(DimsOf(tensor)) + " that cannot become it: export with bounds "
+                         ", but the program planned a tensor of shape " + ToString(DimsOf(tensor)) +
+                         " that cannot become it: export with bounds "
                          "that cover it");
 }
 
@@ -417,8 +416,8 @@ Status Delegate::FinishOutput(engine::Executor::Call& call, Io& output, size_t p
     et::etensor::Tensor& tensor = value->toTensor();
     if (tensor.mutable_data_ptr() == output.data) return OkStatus();
     call.recorder().Enter(Phase::kOutputStaging);
-    return Copy(tensor.mutable_data_ptr(), FromExecuTorch(tensor.device()), output.data,
-                place, tensor.nbytes(), stream);
+    return Copy(tensor.mutable_data_ptr(), FromExecuTorch(tensor.device()), output.data, place,
+                tensor.nbytes(), stream);
   };
   if (output.unknown != nullptr && output.staged) {
     call.recorder().Enter(Phase::kOutputStaging);
@@ -476,8 +475,7 @@ Status Delegate::Run(engine::Executor::Call& call, et::Span<EValue*> args,
 }
 
 Status Delegate::Wait(engine::Executor::Call& call, device::StreamRef stream) {
-  const bool on_this_thread =
-      stream.type == device::DeviceType::kHost && stream.handle == nullptr;
+  const bool on_this_thread = stream.type == device::DeviceType::kHost && stream.handle == nullptr;
   if (on_this_thread) return OkStatus();  // done already
   call.recorder().Enter(Phase::kSynchronize);
   Status status = device_->Synchronize(stream);

@@ -55,8 +55,8 @@ class Delegate {
  private:
   struct Io {
     explicit Io(int i) : index(i) {}
-    int index;       // among the executor's inputs (outputs)
-    int alias = -1;  // outputs: position of the input argument whose memory it is
+    int index;                         // among the executor's inputs (outputs)
+    int alias = -1;                    // outputs: position of the input argument whose memory it is
     std::unique_ptr<Staging> staging;  // made when first needed
     std::unique_ptr<UnknownOutput> unknown;
     // Of the call that runs:
@@ -89,13 +89,13 @@ class Delegate {
   std::string OutputLabel(size_t position) const;
   std::string Describe(device::StreamRef stream) const;
 
-  std::vector<Io> inputs_, outputs_;      // in the order of the arguments
-  size_t elidable_ = 0;                   // outputs that need no argument
+  std::vector<Io> inputs_, outputs_;       // in the order of the arguments
+  size_t elidable_ = 0;                    // outputs that need no argument
   std::vector<engine::TensorView> views_;  // inputs of the call that runs, in the engine's order
-  bool must_wait_ = false;                // ... whose work must be done when it returns
-  device::Device* device_ = nullptr;      // of the engine
+  bool must_wait_ = false;                 // ... whose work must be done when it returns
+  device::Device* device_ = nullptr;       // of the engine
   std::optional<engine::StreamOrder> host_order_;  // of calls on streams of the host
-  std::unique_ptr<EventLog> events_;      // outlives the executor, which tells it things
+  std::unique_ptr<EventLog> events_;               // outlives the executor, which tells it things
   std::unique_ptr<engine::Executor> executor_;
 };
 

@@ -108,8 +108,7 @@ TEST(Device, HostStagedExecutionReportsItsSynchronizationWithoutAddingAnother) {
 // RFC, native integration tests: "Device-resident caller-stream execution remains asynchronous
 // when profiling phases are enabled."
 TEST(Device, DeviceResidentCallerStreamExecutionRemainsAsynchronous) {
-  const auto stream = *device::cuda::OwnedStream::Create(
-      **device::cuda::GetCudaDevice(0));
+  const auto stream = *device::cuda::OwnedStream::Create(**device::cuda::GetCudaDevice(0));
   for (const char* level : kLevels) {
     Loaded loaded(SimplePlan(), Options().Set(kLevelKey, level));
     ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
@@ -193,8 +192,7 @@ TEST(Device, LevelsBelowLayersAttachNoProfiler) {
 
 // RFC, unit tests: "Engine destruction is safe after an asynchronous enqueue."
 TEST(Device, EngineDestructionIsSafeAfterAnAsynchronousEnqueue) {
-  const auto stream = *device::cuda::OwnedStream::Create(
-      **device::cuda::GetCudaDevice(0));
+  const auto stream = *device::cuda::OwnedStream::Create(**device::cuda::GetCudaDevice(0));
   for (const char* level : kLevels) {
     Loaded loaded(SimplePlan(), Options().Set(kLevelKey, level));
     DeviceBuffer in(Gpu(), 16), out(Gpu(), 16);
@@ -253,11 +251,10 @@ TEST(Device, AliasedKvCacheInputsUpdateCallerOwnedStorage) {
 }
 
 TEST(Device, DataDependentOutputsComeInTheirShape) {
-  Loaded loaded(
-      Plan(R"({"io": [{"name": "x", "mode": "input", "dtype": "float32", "shape": [4]},
+  Loaded loaded(Plan(R"({"io": [{"name": "x", "mode": "input", "dtype": "float32", "shape": [4]},
                       {"name": "z", "mode": "output", "dtype": "float32", "shape": [-1],
                        "from": "x", "data_dependent": true}]})"),
-      Options().Set(kLevelKey, "phases"));
+                Options().Set(kLevelKey, "phases"));
   ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
   FloatTensor x({4}, 0), z({4}), small({1});
   x.values() = {0, 5, 0, 6};

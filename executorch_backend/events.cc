@@ -78,13 +78,12 @@ void EventLog::OnLayer(uint64_t call, const std::string& name, int64_t start_ns,
 }
 
 void EventLog::OnGpuSpan(const profiling::GpuSpan& span) noexcept {
-  Keep(Record{std::string(profiling::Info(profiling::Phase::kGpu).event), span.call,
-              span.start_ns, std::max<int64_t>(span.duration_ns, 0), true, true});
+  Keep(Record{std::string(profiling::Info(profiling::Phase::kGpu).event), span.call, span.start_ns,
+              std::max<int64_t>(span.duration_ns, 0), true, true});
 }
 
 void EventLog::OnCall(uint64_t call, int64_t start_ns, int64_t end_ns,
-                      std::span<const profiling::CallRecorder::Span> phases,
-                      bool failed) noexcept {
+                      std::span<const profiling::CallRecorder::Span> phases, bool failed) noexcept {
   using profiling::Info;
   used_.clear();
   std::string more = std::move(description_);
@@ -104,8 +103,8 @@ void EventLog::OnCall(uint64_t call, int64_t start_ns, int64_t end_ns,
         call, false, false, failed ? ",\"failed\":true" : "");
   }
   for (const Record& record : waiting_) {
-    Log(record.name, record.start_ns, record.start_ns + record.duration_ns, record.call,
-        record.gpu, record.estimated, "");
+    Log(record.name, record.start_ns, record.start_ns + record.duration_ns, record.call, record.gpu,
+        record.estimated, "");
   }
   waiting_.clear();
 }

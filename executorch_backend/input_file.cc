@@ -72,7 +72,9 @@ Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::str
     tensor.data = std::move(octets);
     return tensor;
   }
-  const auto octet = [&](size_t i) { return static_cast<size_t>(std::to_integer<uint8_t>(octets[i])); };
+  const auto octet = [&](size_t i) {
+    return static_cast<size_t>(std::to_integer<uint8_t>(octets[i]));
+  };
   const size_t version = octets.size() > 6 ? octet(6) : 0;
   const size_t start = version == 1 ? 10 : 12;
   if (octets.size() < start || version < 1 || version > 3) {
@@ -95,8 +97,9 @@ Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::str
                          ", expected little-endian floats, integers or bools");
   }
   if (ValueOf(header, "fortran_order").substr(0, 5) != "False") {
-    return Bad(path, "its .npy array is in Fortran order; expected C order "
-                     "(numpy.ascontiguousarray)");
+    return Bad(path,
+               "its .npy array is in Fortran order; expected C order "
+               "(numpy.ascontiguousarray)");
   }
   tensor.shape = ParseShape(ValueOf(header, "shape"));
   if (!tensor.shape) return Bad(path, "its .npy shape does not parse");
@@ -139,8 +142,7 @@ Status WriteNpy(const std::string& path, DataType dtype, const Dims& shape,
   std::ofstream file(path, std::ios::binary);
   file << kMagic << '\1' << '\0' << static_cast<char>(header.size() & 255)
        << static_cast<char>(header.size() >> 8) << header;
-  file.write(reinterpret_cast<const char*>(data.data()),
-             static_cast<std::streamsize>(data.size()));
+  file.write(reinterpret_cast<const char*>(data.data()), static_cast<std::streamsize>(data.size()));
   file.close();
   if (!file) return Internal(path + ": cannot be written: " + std::strerror(errno));
   return OkStatus();

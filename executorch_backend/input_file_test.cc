@@ -37,10 +37,10 @@ std::string ErrorOf(const std::string& text) {
 
 TEST(InputFile, ReadsNpyOfEveryVersion) {
   for (char version = 1; version <= 3; ++version) {
-    Result<FileTensor> tensor = ParseTensorFile(
-        Octets(Npy("{'descr': '<i2', 'fortran_order': False, 'shape': (3, 1), }\n",
-                   "abcdef", version)),
-        "x.npy");
+    Result<FileTensor> tensor =
+        ParseTensorFile(Octets(Npy("{'descr': '<i2', 'fortran_order': False, 'shape': (3, 1), }\n",
+                                   "abcdef", version)),
+                        "x.npy");
     ASSERT_TRUE(tensor.ok()) << tensor.status().message();
     EXPECT_EQ(tensor->dtype, DataType::kInt16);
     EXPECT_EQ(tensor->shape, (Dims{3, 1}));
@@ -68,11 +68,13 @@ TEST(InputFile, ErrorsNameTheFileAndWhatIsWrong) {
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", "abcd")),
               "shape does not parse");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (999999999, "
-                          "999999999, 999999999)}", "abcd")),
+                          "999999999, 999999999)}",
+                          "abcd")),
               "shape does not parse");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "abcd")),
               "has 4 octets, expected 8 for float32[2]");
-  EXPECT_SAYS(ReadTensorFile("/nowhere/x.npy").status().message(), "/nowhere/x.npy: cannot be read");
+  EXPECT_SAYS(ReadTensorFile("/nowhere/x.npy").status().message(),
+              "/nowhere/x.npy: cannot be read");
 }
 
 TEST(InputFile, WhatIsWrittenIsRead) {

@@ -115,7 +115,8 @@ Status Apply(const Given& given, MethodOptions& options) {
     TRTSCOPE_ASSIGN_OR_RETURN(options.target_device, ParseDevice(given));
   } else {
     std::string known;
-    for (std::string_view key : kProfileKeys) known += (known.empty() ? "" : ", ") + std::string(key);
+    for (std::string_view key : kProfileKeys)
+      known += (known.empty() ? "" : ", ") + std::string(key);
     return Wrong(given, "unknown; those that start with torchtrt_ are " + known);
   }
   return OkStatus();

@@ -54,9 +54,8 @@ using CompileSpec = ::executorch::runtime::CompileSpec;
 
 /// Reads options of load time over compile specs.  Errors name the source, the key, what was given
 /// and what is expected.
-Result<MethodOptions> ReadMethodOptions(
-    ::executorch::runtime::Span<const BackendOption> runtime,
-    ::executorch::runtime::ArrayRef<CompileSpec> compile_specs);
+Result<MethodOptions> ReadMethodOptions(::executorch::runtime::Span<const BackendOption> runtime,
+                                        ::executorch::runtime::ArrayRef<CompileSpec> compile_specs);
 
 /// Options of load time for the methods that this thread loads next, for callers that cannot pass
 /// a LoadBackendOptionsMap, such as Python.  Those of the map win over these.

@@ -67,7 +67,7 @@ TEST_F(OptionsTest, CompileSpecsProvideDefaultsWhenRuntimeOptionsAreAbsent) {
   Result<MethodOptions> read = ReadMethodOptions({}, specs.view());
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->profile.level, Level::kPhases);
-  EXPECT_EQ(read->profile.path_prefix, "/tmp");  // without the zero of C
+  EXPECT_EQ(read->profile.path_prefix, "/tmp");      // without the zero of C
   EXPECT_EQ(read->profile.format, Format::kEtdump);  // no files unless asked for
   EXPECT_EQ(read->target_device, (device::DeviceId{device::DeviceType::kCuda, 1}));
 

@@ -34,9 +34,9 @@ const char* trtscope_executorch_load_error(void) {
     return "another library has registered the backend TensorRTBackend in this process, or 16 "
            "backends are registered already";
   }
-  static const std::string* const message = new std::string(
-      "ExecuTorch refused the backend TensorRTBackend with error " +
-      std::to_string(static_cast<unsigned>(registered)));
+  static const std::string* const message =
+      new std::string("ExecuTorch refused the backend TensorRTBackend with error " +
+                      std::to_string(static_cast<unsigned>(registered)));
   return message->c_str();
 }
 
@@ -49,7 +49,8 @@ void trtscope_executorch_set_load_option(const char* key, const char* value) {
 void trtscope_executorch_clear_load_options(void) { backend::ClearThreadLoadOptions(); }
 
 void trtscope_executorch_set_cuda_stream(void* stream) {
-  backend::CallerStream() = trtscope::device::StreamRef{trtscope::device::DeviceType::kCuda, stream};
+  backend::CallerStream() =
+      trtscope::device::StreamRef{trtscope::device::DeviceType::kCuda, stream};
 }
 
 void trtscope_executorch_clear_stream(void) { backend::CallerStream().reset(); }

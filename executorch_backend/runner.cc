@@ -118,9 +118,8 @@ Result<std::vector<TensorPtr>> MakeInputs(Module& module, const RunnerFlags& fla
     if (given) {
       TRTSCOPE_ASSIGN_OR_RETURN(file, ReadTensorFile(flags.inputs[i]));
     }
-    TRTSCOPE_ASSIGN_OR_RETURN(
-        TensorPtr tensor, MakeInput(*planned, i, given ? &file : nullptr,
-                                    given ? flags.inputs[i] : ""));
+    TRTSCOPE_ASSIGN_OR_RETURN(TensorPtr tensor, MakeInput(*planned, i, given ? &file : nullptr,
+                                                          given ? flags.inputs[i] : ""));
     inputs.push_back(std::move(tensor));
   }
   return inputs;

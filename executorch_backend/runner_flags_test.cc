@@ -13,11 +13,28 @@ std::string ErrorOf(const std::vector<std::string>& args) {
 }
 
 TEST(RunnerFlags, ReadsBothForms) {
-  Result<RunnerFlags> flags = ParseRunnerFlags(
-      {"--model", "m.pte", "--inputs=a.npy,b.bin", "--iterations", "5", "--warmup=2", "--method",
-       "decode", "--etdump=t.etdp", "--profile-level", "layers", "--profile-format", "trex",
-       "--profile-path", "out", "--weight-streaming-budget", "7", "--library-path", "x",
-       "--library-path=y", "--outputs", "o"});
+  Result<RunnerFlags> flags = ParseRunnerFlags({"--model",
+                                                "m.pte",
+                                                "--inputs=a.npy,b.bin",
+                                                "--iterations",
+                                                "5",
+                                                "--warmup=2",
+                                                "--method",
+                                                "decode",
+                                                "--etdump=t.etdp",
+                                                "--profile-level",
+                                                "layers",
+                                                "--profile-format",
+                                                "trex",
+                                                "--profile-path",
+                                                "out",
+                                                "--weight-streaming-budget",
+                                                "7",
+                                                "--library-path",
+                                                "x",
+                                                "--library-path=y",
+                                                "--outputs",
+                                                "o"});
   ASSERT_TRUE(flags.ok()) << flags.status().message();
   EXPECT_EQ(flags->model, "m.pte");
   EXPECT_EQ(flags->inputs, (std::vector<std::string>{"a.npy", "b.bin"}));

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import programs
 import pytest
+
 import trtscope
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import programs
 import pytest
 import torch
+from programs import MIXED_INPUT, SMALL_INPUTS, Mixed, Small
+
 import trtscope
 import trtscope.executorch
-from programs import MIXED_INPUT, SMALL_INPUTS, Mixed, Small
 
 
 def test_results_equal_eager_for_every_batch(small: Path) -> None:
@@ -147,7 +148,9 @@ def test_several_programs_and_threads_never_mix(folder: Path, tmp_path: Path) ->
         try:
             for _ in range(30):
                 for got, expected in zip(
-                    runner(*SMALL_INPUTS), model(*SMALL_INPUTS), strict=True  # type: ignore
+                    runner(*SMALL_INPUTS),
+                    model(*SMALL_INPUTS),
+                    strict=True,  # type: ignore
                 ):
                     torch.testing.assert_close(got, expected)
         except BaseException as error:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import trtscope
 from executorch.devtools import Inspector
 from programs import MIXED_INPUT, SMALL_INPUTS, Mixed, Small
+
+import trtscope
 from trtscope.executorch import Timeline, read_timeline
 
 PHASES = ("input_binding", "shape_inference", "output_binding", "enqueue_host")
@@ -158,6 +159,11 @@ def test_one_table_and_one_trace_answer_it_all(timeline: Timeline, tmp_path: Pat
         assert word in table
     events = json.loads(timeline.write_trace(tmp_path / "t.trace").read_text())["traceEvents"]
     names = {e["name"] for e in events if e["ph"] == "X"}
-    assert {"Method::execute", "TensorRTBackend", "XnnpackBackend", "torchtrt.enqueue_host"} <= names
+    assert {
+        "Method::execute",
+        "TensorRTBackend",
+        "XnnpackBackend",
+        "torchtrt.enqueue_host",
+    } <= names
     assert any(n.startswith("torchtrt.layer/") for n in names)
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")

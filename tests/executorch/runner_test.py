@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from programs import MIXED_INPUT, Mixed
+
 from trtscope.cli import main
 from trtscope.executorch import read_timeline
 from trtscope.executorch._library import executorch_folder
@@ -76,11 +77,22 @@ def test_mistakes_end_it_with_one_sentence(mixed: Path, tmp_path: Path) -> None:
         assert message in result.stderr.splitlines()[-1]
 
 
-def test_profile_prints_one_view(mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_profile_prints_one_view(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["profile", str(mixed), "--out", str(tmp_path), "--iterations", "5"]) == 0
     out = capsys.readouterr().out
-    for word in ("TensorRTBackend", "XnnpackBackend", "cumsum.out", "enqueue_host", "gap before",
-                 "aten.linear.default", "programs.py:", "Slowest", "mixed.timeline.trace"):  # fmt: skip
+    for word in (
+        "TensorRTBackend",
+        "XnnpackBackend",
+        "cumsum.out",
+        "enqueue_host",
+        "gap before",
+        "aten.linear.default",
+        "programs.py:",
+        "Slowest",
+        "mixed.timeline.trace",
+    ):
         assert word in out
     assert (tmp_path / "mixed.etdp").is_file()
     assert len(list(tmp_path.glob("*_enqueue_profile.trace"))) == 2

@@ -187,7 +187,7 @@ class _Support(OperatorSupportBase):
         return self._builder.reason_unsupported(cast(Node, _AtenNode(node)))
 
 
-class TrtscopePartitioner(Partitioner):  # type: ignore[misc]
+class TrtscopePartitioner(Partitioner):
     """Gives ``to_edge_transform_and_lower`` the parts that become engines.
 
     Args:

@@ -214,15 +214,14 @@ def read_timeline(
 def _operator_names(events: Any) -> dict[int, str]:
     prefix = "native_call_"
     return {
-        e._instruction_id: e.name.removeprefix(prefix)
-        for e in events
-        if e.name.startswith(prefix)
+        e._instruction_id: e.name.removeprefix(prefix) for e in events if e.name.startswith(prefix)
     }
 
 
 def _runs(event: Any) -> Iterator[tuple[float, float]]:
     """(start in nanoseconds, duration in milliseconds) of each run."""
-    yield from zip(event.start_time or (), event.perf_data.raw if event.perf_data else ())
+    durations = event.perf_data.raw if event.perf_data else ()
+    yield from zip(event.start_time or (), durations, strict=False)
 
 
 def _add_event(
