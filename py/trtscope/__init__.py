@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from trtscope._engine import Engine
     from trtscope._errors import CompileError, PackageError, TrtscopeError
     from trtscope._package import read_package
+    from trtscope._libraries import load_torch as load_library
     from trtscope._profile import (
         flush_traces,
+        get_profile_execution,
         get_profile_filter,
         get_profile_format,
         get_profile_level,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
         profile,
         profile_config,
         reset_timing,
+        set_profile_execution,
         set_profile_filter,
         set_profile_format,
         set_profile_level,
@@ -54,16 +57,19 @@ __all__ = [
     "builders",
     "compile",
     "flush_traces",
+    "get_profile_execution",
     "get_profile_filter",
     "get_profile_format",
     "get_profile_level",
     "get_profile_path_prefix",
     "load",
+    "load_library",
     "profile",
     "profile_config",
     "read_package",
     "reset_timing",
     "save",
+    "set_profile_execution",
     "set_profile_filter",
     "set_profile_format",
     "set_profile_level",
@@ -89,6 +95,8 @@ def __getattr__(name: str) -> Any:
 
     if name == "builders":
         return import_module("trtscope.builders")
+    if name == "load_library":
+        return import_module("trtscope._libraries").load_torch
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)

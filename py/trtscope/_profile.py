@@ -34,6 +34,16 @@ def get_profile_level() -> str:
     return str(profile_config()["level"])
 
 
+def set_profile_execution(enabled: bool) -> None:
+    """On turns level ``off`` into ``layers`` and keeps any other; off turns any into ``off``."""
+    _libraries.core().set_profile_execution(enabled)
+
+
+def get_profile_execution() -> bool:
+    """Whether the level is anything but ``off``."""
+    return get_profile_level() != "off"
+
+
 def set_profile_format(name: str) -> None:
     """What is written besides the tables: ``perfetto`` or ``trex``."""
     _libraries.core().set_profile_format(name)

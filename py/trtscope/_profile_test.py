@@ -142,6 +142,14 @@ def test_operators_and_functions_are_one_configuration() -> None:
         trtscope.set_profile_level("off")
         assert ops.get_profile_level() == "off"
         assert ops.get_profile_execution() is False
+        trtscope.set_profile_execution(True)
+        assert ops.get_profile_level() == "layers"
+        assert trtscope.get_profile_execution() is True
+        trtscope.set_profile_level("phases")
+        trtscope.set_profile_execution(True)
+        assert ops.get_profile_level() == "phases"
+        trtscope.set_profile_execution(False)
+        assert ops.get_profile_level() == "off"
         assert json.loads(ops.engine_timing())["config"]["level"] == "off"
     finally:
         trtscope.set_profile_level(before)
