@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from trtscope._compile import compile
     from trtscope._engine import Engine
     from trtscope._errors import CompileError, PackageError, TrtscopeError
-    from trtscope._package import read_package
     from trtscope._libraries import load_torch as load_library
+    from trtscope._package import read_package
     from trtscope._profile import (
         flush_traces,
         get_profile_execution,
