@@ -12,6 +12,7 @@ import pytest
 import torch
 from programs import MIXED_INPUT, Mixed
 
+from trtscope import _libraries
 from trtscope.cli import main
 from trtscope.executorch import read_timeline
 from trtscope.executorch._library import executorch_folder
@@ -19,6 +20,8 @@ from trtscope.executorch._library import executorch_folder
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     libraries = [os.fspath(executorch_folder() / "lib")]
+    plugin = _libraries.find(_libraries.HOST).path
+    assert plugin is not None
     return subprocess.run(
         [os.environ["TRTSCOPE_RUNNER"], *map(str, arguments)],
         capture_output=True,
@@ -28,6 +31,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
             **os.environ,
             "LD_LIBRARY_PATH": os.pathsep.join(libraries),
             "TRTSCOPE_EXECUTORCH_LIB": libraries[0],
+            "TRTSCOPE_PLUGIN_DIR": os.fspath(plugin.parent),
         },
     )
 
