@@ -247,6 +247,10 @@ TEST_F(ForkTest, ChildThatDoesNothingChangesNoFile) {
 }
 
 TEST_F(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "ASan's own allocator is not safe to fork while other threads allocate (gcc 12: "
+                  "the child waits for a lock of it for ever); plain builds run this";
+#endif
   const TempFolder folder;
   const int status = RunInChild([&] {
     Expect(SetPathPrefix(folder.path()).ok() && SetExecution(true).ok(), 2);
