@@ -1,5 +1,6 @@
 // The plugin libtrtscope_host.so: the host engine, on the libraries of the executorch package.
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -25,24 +26,20 @@ Json TensorJson(const MethodPlan& plan, int value) {
           {"Format/Datatype", info.dtype ? std::string(Name(*info.dtype)) : "unknown"}};
 }
 
-// A kernel's arguments end with what it writes, a tensor or a list of tensors.  A backend's list
-// its inputs and then its outputs without saying how many there are: the last one counts as output.
 void AddTensors(const MethodPlan& plan, const PlanInstruction& instruction, Json& layer) {
   Json inputs = Json::array(), outputs = Json::array();
-  std::vector<int> written;
-  if (!instruction.args.empty()) {
-    const int last = instruction.args.back();
-    const PlanValue& value = plan.values[static_cast<size_t>(last)];
-    if (value.tensor) written.push_back(last);
-    written.insert(written.end(), value.elements.begin(), value.elements.end());
-    for (int arg : instruction.args) {
-      if (arg == last) continue;
-      const PlanValue& input = plan.values[static_cast<size_t>(arg)];
-      if (input.tensor) inputs.push_back(TensorJson(plan, arg));
-      for (int element : input.elements) inputs.push_back(TensorJson(plan, element));
-    }
+  const std::vector<int> written = Written(plan, instruction);
+  const auto add_input = [&](int value) {
+    if (std::find(written.begin(), written.end(), value) != written.end()) return;
+    if (plan.values[static_cast<size_t>(value)].tensor) inputs.push_back(TensorJson(plan, value));
+  };
+  for (int arg : instruction.args) {
+    add_input(arg);
+    for (int element : plan.values[static_cast<size_t>(arg)].elements) add_input(element);
   }
-  for (int value : written) outputs.push_back(TensorJson(plan, value));
+  for (int value : written) {
+    if (value >= 0) outputs.push_back(TensorJson(plan, value));
+  }
   layer["Inputs"] = std::move(inputs);
   layer["Outputs"] = std::move(outputs);
 }

@@ -1,5 +1,6 @@
 #include "core/engine/host/method_plan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/engine/host/flatbuffer.h"
@@ -91,7 +92,6 @@ class PlanReader {
       const auto value = table.ScalarAt<int32_t>(execution_plan::kOutputs, i);
       plan_.outputs_resized.push_back(plan_.values[static_cast<size_t>(value)].resized);
     }
-    TRTSCOPE_RETURN_IF_ERROR(FindMutableState(table));
     for (size_t i = 0; i < table.Size(execution_plan::kDelegates); ++i) {
       TRTSCOPE_RETURN_IF_ERROR(CheckDelegate(table.TableAt(execution_plan::kDelegates, i), i));
     }
@@ -106,7 +106,9 @@ class PlanReader {
             table, chain.TableAt(chain::kInstructions, k), number++, count));
       }
     }
-    return CheckPlaces(table);
+    TRTSCOPE_RETURN_IF_ERROR(CheckPlaces(table));
+    FindMutableState(table);
+    return OkStatus();
   }
 
   // Kernels read and write tensors without asking whether they have memory.  It comes from the
@@ -200,17 +202,44 @@ class PlanReader {
     return OkStatus();
   }
 
-  // A tensor that has both a first content and a place of its own lives from call to call.
-  Status FindMutableState(const FlatTable& table) {
+  // State: a tensor that a kernel reads before any instruction wrote it, though it is neither an
+  // input nor a constant; or an operator that changes its argument, as exporters write state back.
+  void FindMutableState(const FlatTable& table) {
+    std::vector<bool> known(plan_.values.size(), false);
     for (size_t i = 0; i < plan_.values.size(); ++i) {
-      const FlatTable value = table.TableAt(execution_plan::kValues, i);
-      if (!plan_.values[i].tensor) continue;
-      const FlatTable content = value.Table(evalue::kValue);
-      if (content.Scalar<uint32_t>(tensor::kDataBuffer) != 0 && content.Has(tensor::kAllocation)) {
+      const FlatTable content =
+          table.TableAt(execution_plan::kValues, i).Table(evalue::kValue);
+      known[i] = !plan_.values[i].tensor || !content.Has(tensor::kAllocation);
+      // A constant has no place of its own; with one, the content is only the first one.
+      if (plan_.values[i].tensor && !known[i] &&
+          content.Scalar<uint32_t>(tensor::kDataBuffer) != 0) {
         plan_.mutable_state = true;
       }
     }
-    return OkStatus();
+    for (size_t i = 0; i < table.Size(execution_plan::kInputs); ++i) {
+      const auto input = table.ScalarAt<int32_t>(execution_plan::kInputs, i);
+      known[static_cast<size_t>(input)] = true;
+    }
+    for (const auto& chain : plan_.chains) {
+      for (const PlanInstruction& instruction : chain) {
+        const std::string_view op = std::string_view(instruction.type).substr(
+            0, instruction.type.find('.'));
+        plan_.mutable_state |= op.ends_with('_');
+        const std::vector<int> written = Written(plan_, instruction);
+        for (int arg : instruction.args) {
+          const bool out = std::find(written.begin(), written.end(), arg) != written.end() ||
+                           arg == instruction.args.back();
+          plan_.mutable_state |= instruction.kind == PlanInstruction::Kind::kKernel && !out &&
+                                 !known[static_cast<size_t>(arg)];
+        }
+        for (int arg : instruction.args) {
+          known[static_cast<size_t>(arg)] = true;
+          for (int element : plan_.values[static_cast<size_t>(arg)].elements) {
+            known[static_cast<size_t>(element)] = true;
+          }
+        }
+      }
+    }
   }
 
   Status CheckDelegate(const FlatTable& delegate, size_t index) const {
@@ -293,6 +322,13 @@ std::optional<DataType> DataTypeFromScalarType(int8_t scalar_type) {
     case 15: return DataType::kBFloat16;
     default: return std::nullopt;
   }
+}
+
+std::vector<int> Written(const MethodPlan& plan, const PlanInstruction& instruction) {
+  if (instruction.kind == PlanInstruction::Kind::kOther || instruction.args.empty()) return {};
+  const int last = instruction.args.back();
+  const PlanValue& value = plan.values[static_cast<size_t>(last)];
+  return value.tensor ? std::vector<int>{last} : value.elements;
 }
 
 Result<MethodPlan> ReadMethodPlan(std::span<const std::byte> program, std::string_view method) {

@@ -37,6 +37,12 @@ struct PlanInstruction {
   std::vector<int> args;  // value numbers
 };
 
+struct MethodPlan;
+
+/// What a kernel writes: its last argument, or the tensors of that if it is a list.  A backend does
+/// not tell how many of its arguments are outputs: its last one counts.
+std::vector<int> Written(const MethodPlan& plan, const PlanInstruction& instruction);
+
 struct MethodPlan {
   std::vector<PlanValue> values;
   std::vector<bool> outputs_resized;  // of each output: the program may give it other sizes
