@@ -129,7 +129,9 @@ TEST_P(ExecutorFakeTest, LayersAndSpansOfFinishedCallsAreCollected) {
     ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
     ASSERT_EQ(y.floats()[7], 2 * static_cast<float>(i));
   }
-  { Executor::Call collects(*executor); }
+  {
+    Executor::Call collects(*executor);
+  }
   const nlohmann::json engine = Timing("collected");
   EXPECT_EQ(engine["phases"]["gpu"]["count"], kCalls);
   ASSERT_EQ(engine["layers"].size(), 3u) << engine.dump(2);
@@ -176,7 +178,9 @@ TEST_P(ExecutorFakeTest, APlanWithOneContextRunsOnWithoutLayers) {
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
   }
-  { Executor::Call collects(*executor); }
+  {
+    Executor::Call collects(*executor);
+  }
   const nlohmann::json engine = Timing("exclusive");
   EXPECT_EQ(engine["errors"], 0);
   EXPECT_EQ(engine["phases"]["gpu"]["count"], 5);
@@ -197,7 +201,9 @@ TEST_P(ExecutorFakeTest, AFailedEnqueueIsCountedAndDoesNotStick) {
   EXPECT_NE(failed.message().find("the fake enqueue fails"), std::string_view::npos);
   ASSERT_TRUE(Run(*executor, x.data(), y.data(), 8, stream->ref()).ok());
   ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
-  { Executor::Call collects(*executor); }
+  {
+    Executor::Call collects(*executor);
+  }
   const nlohmann::json engine = Timing("failing");
   EXPECT_EQ(engine["errors"], 1);
   EXPECT_EQ(engine["phases"]["gpu"]["count"], 2);
