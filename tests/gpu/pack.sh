@@ -5,6 +5,7 @@
 #
 # Environment: ENGINES         folder of .plan and .npz files
 #              TENSORRT86_XZ   libnvinfer.so.8 of TensorRT 8.6.0, packed by xz
+#              TORCH           torch minor over there, 2.11 by default
 #              LEAN10, LEAN11  libnvinfer_lean.so.10 and .11, plain or packed (LEAN10_XZ, LEAN11_XZ)
 set -euo pipefail
 dir="$(mkdir -p "${1:?pack.sh DIR}" && cd "$1" && pwd)"
@@ -26,6 +27,11 @@ built="$(tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} info --compilation_mode=opt baz
 strip -o "$dir/gpu_test" "$built/tests/gpu/gpu_test"
 xz -6 -c "$dir/gpu_test" >"$dir/2/gpu_test.xz"
 rm -f "$dir/gpu_test"
+# The LibTorch half for the torch over there.
+mkdir -p "$dir/2/lib"
+tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt --torch="${TORCH:-2.11}" \
+  //core:trtscope_core //core/runtime:libtrtscope_torch.so
+cp "$built/core/libtrtscope_core.so" "$built/core/runtime/libtrtscope_torch.so" "$dir/2/lib/"
 cp "$ENGINES"/*.plan "$ENGINES"/*.npz "$dir/2/engines/"
 chmod -R u+w "$dir"
 du -sh "$dir"/[12]

@@ -3,6 +3,7 @@
 #
 #   run.sh unpack DIR...   puts what pack.sh collected into the store
 #   run.sh test [ARGS...]  runs the tests, ARGS as for googletest
+#   run.sh torch           runs the checks of the LibTorch half (torch_check.py), where torch has CUDA
 #   run.sh sanitize        runs them under compute-sanitizer's memcheck
 #
 # The store is TRTSCOPE_GPU_STORE, by default trtscope_gpu in the temporary folder.
@@ -54,6 +55,10 @@ case "$command" in
       echo "run.sh: layers after their stream is gone: ended with $?"
     exit "$status"
     ;;
+  torch)
+    environment
+    python3 "$(dirname "${BASH_SOURCE[0]}")/torch_check.py" "$store"
+    ;;
   sanitize)
     environment
     # Clocks and loops are slow under it: the tests that measure them stay out.
@@ -61,7 +66,7 @@ case "$command" in
       --gtest_filter='*MatchesItsReference*:*Layers*:*DataDependent*'
     ;;
   *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
