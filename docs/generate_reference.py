@@ -1,7 +1,7 @@
 """Writes docs/reference.md from the names table of the core library, or checks it.
 
-    tools/bazel run //docs:generate_reference            writes the file
-    tools/bazel test //docs:reference_test               fails when it is out of date
+tools/bazel run //docs:generate_reference            writes the file
+tools/bazel test //docs:reference_test               fails when it is out of date
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ class Checks:
     def check_data_dependent_output(self) -> None:
         engine = make_engine(self.store, "nonzero_dds", ["x"], ["y"])
         description = str(engine)
-        shape = [int(n) for n in description.split("in x ")[1].split("[")[1].split("]")[0].split(",")]
+        shape = [
+            int(n) for n in description.split("in x ")[1].split("[")[1].split("]")[0].split(",")
+        ]
         shape = [4 if n < 0 else n for n in shape]
         x = torch.zeros(shape, device="cuda")
         x.view(-1)[::3] = 1
