@@ -80,7 +80,8 @@ class Checks:
         engine, (x,) = self.engines["mlp"]
         one = execute(engine, [x[:1].contiguous()])[0]
         many = execute(engine, [x.repeat(8, 1)])[0]
-        assert one.shape == (1, 64) and many.shape == (64, 64), (one.shape, many.shape)
+        assert one.shape == (1, 64)
+        assert many.shape == (64, 64)
         torch.testing.assert_close(many[:1], one, rtol=1e-3, atol=1e-4)
 
     def check_errors_name_engine_and_tensor(self) -> None:
@@ -93,7 +94,8 @@ class Checks:
             try:
                 execute(engine, [bad])
             except RuntimeError as error:
-                assert expected in str(error) and "'x'" in str(error), error
+                assert expected in str(error), error
+                assert "'x'" in str(error), error
             else:
                 raise AssertionError(f"accepted: {expected}")
 
@@ -161,7 +163,8 @@ class Checks:
             rows = json.loads(torch.ops.tensorrt.engine_timing())["engines"]
             (row,) = [r for r in rows if r["id"] == engine.engine_id()]
             gpu = row["phases"]["gpu"]
-            assert gpu["count"] >= 200 and gpu["p50_ns"] > 0, gpu
+            assert gpu["count"] >= 200, gpu
+            assert gpu["p50_ns"] > 0, gpu
             assert row["layers"], plan
             per_call = sum(layer["total_ns"] / layer["count"] for layer in row["layers"])
             summary[plan] = {
