@@ -71,8 +71,8 @@ def render(names: dict[str, Any]) -> str:
                 [[_code(option), _code(name)] for option, name in names["environment"].items()],
             ),
             "## Events and columns\n",
-            "An event is a slice in a trace; its column is the phase's total in tables and its key in"
-            " JSON.\n",
+            "An event is a slice in a trace; its column is the phase's total in tables and its key "
+            "in JSON.\n",
             _table(["event", "column", "from level", "clock", "file", "meaning"], phases),
             "Layer records carry the engine's own layer names and the category "
             + _code(names["layer_category"])
