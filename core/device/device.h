@@ -77,8 +77,7 @@ class Device {
   virtual Status WaitEvent(StreamRef stream, const Event& event) = 0;
   /// Captures what `record` puts on the stream that it is given, without running it.  Refused by
   /// devices that have no graphs, and when `record` does what a capture cannot hold.
-  virtual Result<std::unique_ptr<Graph>> Capture(
-      const std::function<Status(StreamRef)>& record) {
+  virtual Result<std::unique_ptr<Graph>> Capture(const std::function<Status(StreamRef)>& record) {
     (void)record;
     return Unsupported(ToString(id()) + " has no graphs");
   }

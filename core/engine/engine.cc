@@ -19,10 +19,14 @@ Registry& TheRegistry() {
 
 std::string What(const PlanInfo& plan) {
   switch (plan.kind) {
-    case PlanKind::kTensorRt: return "a TensorRT " + plan.builder_version + " plan";
-    case PlanKind::kTensorRtRtx: return "a TensorRT-RTX " + plan.builder_version + " plan";
-    case PlanKind::kHost: return "a host plan (an ExecuTorch program, " + plan.builder_version + ")";
-    case PlanKind::kNull: return "a null plan";
+    case PlanKind::kTensorRt:
+      return "a TensorRT " + plan.builder_version + " plan";
+    case PlanKind::kTensorRtRtx:
+      return "a TensorRT-RTX " + plan.builder_version + " plan";
+    case PlanKind::kHost:
+      return "a host plan (an ExecuTorch program, " + plan.builder_version + ")";
+    case PlanKind::kNull:
+      return "a null plan";
   }
   return "a plan of an unknown kind";
 }

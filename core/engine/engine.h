@@ -86,7 +86,8 @@ class Engine {
   virtual int profile_count() const = 0;
   virtual device::DeviceId device() const = 0;
 
-  virtual Result<std::unique_ptr<ExecutionContext>> CreateContext(const ContextOptions& options) = 0;
+  virtual Result<std::unique_ptr<ExecutionContext>> CreateContext(
+      const ContextOptions& options) = 0;
 
   /// False: layers are reported inside Enqueue (or on its stream) at no more than their own cost,
   /// so one context serves plain and profiled calls.  True: DeliverLayers brings them once the
@@ -102,10 +103,10 @@ class Engine {
 };
 
 struct LoadOptions {
-  std::string name;           // for messages
-  device::DeviceId device;    // where it shall run; host plans take only the host
+  std::string name;              // for messages
+  device::DeviceId device;       // where it shall run; host plans take only the host
   bool allow_host_code = false;  // version-compatible plans carry code: running it is trust
-  std::string library_path;   // a runtime library or its folder, looked at before all others
+  std::string library_path;      // a runtime library or its folder, looked at before all others
 };
 
 /// A way to run plans of one or more kinds.

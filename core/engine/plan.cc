@@ -47,10 +47,14 @@ Status CutShort(std::span<const std::byte> plan, std::string_view what, size_t e
 
 std::string_view Name(PlanKind kind) {
   switch (kind) {
-    case PlanKind::kTensorRt: return "tensorrt";
-    case PlanKind::kTensorRtRtx: return "tensorrt_rtx";
-    case PlanKind::kHost: return "host";
-    case PlanKind::kNull: return "null";
+    case PlanKind::kTensorRt:
+      return "tensorrt";
+    case PlanKind::kTensorRtRtx:
+      return "tensorrt_rtx";
+    case PlanKind::kHost:
+      return "host";
+    case PlanKind::kNull:
+      return "null";
   }
   return "unknown kind";
 }

@@ -28,8 +28,8 @@ struct PlanInfo {
   std::string builder_version;
   int version_major = 0;  // TensorRT's own major version; 0 for the others
   int version_minor = 0;
-  uint64_t hash = 0;      // HashBytes of the plan: equal plans, equal ids, on every machine
-  size_t size = 0;        // octets
+  uint64_t hash = 0;  // HashBytes of the plan: equal plans, equal ids, on every machine
+  size_t size = 0;    // octets
 };
 
 /// Reads the header.  A plan that is empty, cut short, or of no known kind is refused with its

@@ -38,7 +38,8 @@ TEST(InspectPlan, RecognisesTensorRtRtx) {
 }
 
 TEST(InspectPlan, HeaderAloneIsEnough) {
-  EXPECT_TRUE(InspectPlan(Bytes(TensorRtPlan("ftrt", std::string("\x0a\x00\x01\x02", 4), ""))).ok());
+  EXPECT_TRUE(
+      InspectPlan(Bytes(TensorRtPlan("ftrt", std::string("\x0a\x00\x01\x02", 4), ""))).ok());
 }
 
 TEST(InspectPlan, RecognisesHostPrograms) {

@@ -79,7 +79,9 @@ TEST_F(TraceTest, FourFilesPerEngineWithRealTimesIdsAndTracks) {
 TEST_F(TraceTest, EmptyPhaseFilesStillHoldMetadata) {
   const auto engine = NewEngine("quiet");
   ASSERT_TRUE(SetLevel("phases").ok());
-  { CallRecorder recorder(*engine); }
+  {
+    CallRecorder recorder(*engine);
+  }
   ASSERT_TRUE(SetLevel("off").ok());
   for (const std::string_view suffix : kTraceFileSuffixes) {
     const auto files = folder_.Files(suffix);

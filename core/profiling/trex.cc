@@ -45,7 +45,7 @@ std::string TrexProfile(const std::vector<LayerSnapshot>& layers) {
 }
 
 void TrexTimings::Add(Phase phase, uint64_t call, int64_t start_ns, int64_t duration_ns) {
-  Span Call::*part;
+  Span Call::* part;
   switch (phase) {
     case Phase::kInputBinding:
       part = &Call::input;
@@ -64,11 +64,11 @@ void TrexTimings::Add(Phase phase, uint64_t call, int64_t start_ns, int64_t dura
       return;
   }
   // Calls come nearly in order: a device span follows its call by a few.
-  const auto at =
-      calls_.empty() || calls_.back().call < call
-          ? calls_.end()
-          : std::lower_bound(calls_.begin(), calls_.end(), call,
-                             [](const Call& c, uint64_t number) { return c.call < number; });
+  const auto at = calls_.empty() || calls_.back().call < call
+                      ? calls_.end()
+                      : std::lower_bound(
+                            calls_.begin(), calls_.end(), call,
+                            [](const Call& c, uint64_t number) { return c.call < number; });
   auto found = at;
   if (at == calls_.end() || at->call != call) {
     if (calls_.size() >= kMaxCalls) {

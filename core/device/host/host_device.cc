@@ -23,7 +23,8 @@ constexpr size_t kAlignment = 256;
 
 Status CheckStream(StreamRef stream, const char* what) {
   if (stream.type == DeviceType::kHost) return OkStatus();
-  return InvalidArgument(std::string(what) + " on the host: got a CUDA stream, expected a host one");
+  return InvalidArgument(std::string(what) +
+                         " on the host: got a CUDA stream, expected a host one");
 }
 
 // One Record of an event.  The event and the task in the stream share it: a task may outlive the
@@ -74,7 +75,8 @@ class HostEvent final : public Event {
 
   Result<int64_t> ElapsedNs(const Event& start) const override {
     const auto* from = dynamic_cast<const HostEvent*>(&start);
-    if (from == nullptr) return InvalidArgument("elapsed time: the start is not an event of the host");
+    if (from == nullptr)
+      return InvalidArgument("elapsed time: the start is not an event of the host");
     if (!timing_ || !from->timing_) {
       return FailedPrecondition("elapsed time: an event was made without timing");
     }

@@ -25,9 +25,8 @@ Result<Dims> DimsAt(const Json& object, const char* key, const std::string& wher
 
 bool IsName(const std::string& text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_';
-         });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 // Name, type and shape; `where` becomes a name for messages.

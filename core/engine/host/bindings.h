@@ -35,7 +35,7 @@ inline constexpr char kBindingsMethod[] = "trtscope_bindings";
 struct Binding {
   std::string name;
   std::optional<DataType> dtype;
-  Dims shape;  // -1: moves
+  Dims shape;                       // -1: moves
   std::optional<ShapeRange> range;  // inputs with a -1
   std::vector<DimExpression> dims;  // outputs whose shape is known before they are computed
 };

@@ -8,8 +8,8 @@
 namespace trtscope::engine::host {
 namespace {
 
-constexpr int kMaxDepth = 64;         // of parentheses and signs: the parser recurses
-constexpr size_t kMaxLength = 4096;   // of the text, and so of the work of evaluating it
+constexpr int kMaxDepth = 64;        // of parentheses and signs: the parser recurses
+constexpr size_t kMaxLength = 4096;  // of the text, and so of the work of evaluating it
 constexpr int64_t kMaxDim = std::numeric_limits<int32_t>::max();
 
 std::optional<int64_t> FloorDiv(int64_t a, int64_t b) {
@@ -129,8 +129,8 @@ class DimExpression::Parser {
   Status Atom() {
     SkipSpace();
     const size_t start = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
-                                  text_[at_] == '_')) {
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
       ++at_;
     }
     const std::string_view word = text_.substr(start, at_ - start);
@@ -213,12 +213,24 @@ Result<int64_t> DimExpression::Evaluate(std::span<const int64_t> values) const {
       case Op::kMul:
         if (__builtin_mul_overflow(a, b, &*result)) result.reset();
         break;
-      case Op::kDiv: result = FloorDiv(a, b); break;
-      case Op::kMod: result = FloorMod(a, b); break;
-      case Op::kPow: result = Power(a, b); break;
-      case Op::kMax: result = std::max(a, b); break;
-      case Op::kMin: result = std::min(a, b); break;
-      default: result.reset(); break;
+      case Op::kDiv:
+        result = FloorDiv(a, b);
+        break;
+      case Op::kMod:
+        result = FloorMod(a, b);
+        break;
+      case Op::kPow:
+        result = Power(a, b);
+        break;
+      case Op::kMax:
+        result = std::max(a, b);
+        break;
+      case Op::kMin:
+        result = std::min(a, b);
+        break;
+      default:
+        result.reset();
+        break;
     }
     if (!result) {
       return InvalidArgument("it divides by zero, overflows or has a negative power");

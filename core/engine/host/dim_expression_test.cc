@@ -24,10 +24,10 @@ TEST(DimExpression, ComputesAsPythonDoes) {
       {"(s77 + 2)*s0", 35},
       {"s0 - s77 - 1", 3},
       {"100 // s0 // 2", 7},
-      {"-s0 // 2 + 10", 6},      // floor(-3.5) is -4
-      {"(-s0) % 4", 1},          // the sign of the divisor
+      {"-s0 // 2 + 10", 6},  // floor(-3.5) is -4
+      {"(-s0) % 4", 1},      // the sign of the divisor
       {"s0 % -4 + 4", 3},
-      {"2**3**2", 512},          // right to left
+      {"2**3**2", 512},  // right to left
       {"10 - 2**2", 6},
       {"-2**2 + 5", 1},
       {"--s0", 7},
@@ -49,8 +49,9 @@ TEST(DimExpression, ComputesAsPythonDoes) {
 }
 
 TEST(DimExpression, RefusesWhatItDoesNotKnow) {
-  for (const char* text : {"", "s1", "s0 +", "s0 s77", "(s0", "s0)", "1.5", "s0/2", "max()",
-                           "max(s0", "abs(s0)", "99999999999999999999", "s0 & 1", "5x", "*", "s0,"}) {
+  for (const char* text :
+       {"", "s1", "s0 +", "s0 s77", "(s0", "s0)", "1.5", "s0/2", "max()", "max(s0", "abs(s0)",
+        "99999999999999999999", "s0 & 1", "5x", "*", "s0,"}) {
     Result<DimExpression> expression = DimExpression::Parse(text, kSymbols);
     ASSERT_FALSE(expression.ok()) << text;
     EXPECT_EQ(expression.status().code(), StatusCode::kDataLoss) << text;

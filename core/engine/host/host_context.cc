@@ -43,8 +43,7 @@ HostContext::HostContext(const HostModel& model, bool layer_times)
   }
 }
 
-Result<std::unique_ptr<HostContext>> HostContext::Create(const HostModel& model,
-                                                         bool layer_times) {
+Result<std::unique_ptr<HostContext>> HostContext::Create(const HostModel& model, bool layer_times) {
   std::unique_ptr<HostContext> context(new HostContext(model, layer_times));
   for (size_t i = 0; i < model.tensors.size(); ++i) {
     if (!model.tensors[i].data_dependent) continue;
@@ -101,8 +100,8 @@ Status HostContext::SetInputShape(int index, const Dims& shape) {
   if (!fits) {
     std::string expected = ToString(info.shape);
     if (info.shape.dynamic()) {
-      expected += " from " + ToString(info.profiles[0].min) + " to " +
-                  ToString(info.profiles[0].max);
+      expected +=
+          " from " + ToString(info.profiles[0].min) + " to " + ToString(info.profiles[0].max);
     }
     return InvalidArgument(Label(at) + ": expected the shape " + expected + ", got " +
                            ToString(shape));
@@ -193,11 +192,13 @@ Status HostContext::WhatIsMissing() const {
 }
 
 Status HostContext::Enqueue(device::StreamRef stream) {
-  if (missing_ > 0) [[unlikely]] return WhatIsMissing();
+  if (missing_ > 0) [[unlikely]]
+    return WhatIsMissing();
   if (stream.type != device::DeviceType::kHost) [[unlikely]] {
     return InvalidArgument(model_.name + ": runs on the host, but got a CUDA stream");
   }
-  if (stream_failed_.load(std::memory_order_acquire)) [[unlikely]] return TakeStreamError();
+  if (stream_failed_.load(std::memory_order_acquire)) [[unlikely]]
+    return TakeStreamError();
   if (!outputs_known_) TRTSCOPE_RETURN_IF_ERROR(InferOutputs());
   if (data_dependent_) {
     for (size_t i = inputs(); i < model_.tensors.size(); ++i) {

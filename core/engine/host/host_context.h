@@ -78,8 +78,8 @@ class HostContext final : public ExecutionContext {
 
   std::mutex run_mutex_;
   std::optional<LayerTracer> tracer_;
-  std::unique_ptr<MethodInstance> plain_;   // null where the traced one serves all calls
-  std::unique_ptr<MethodInstance> traced_;  // made when first needed
+  std::unique_ptr<MethodInstance> plain_;           // null where the traced one serves all calls
+  std::unique_ptr<MethodInstance> traced_;          // made when first needed
   std::vector<std::unique_ptr<TensorSlot>> slots_;  // of each tensor
   struct Freer {
     void operator()(void* data) const { std::free(data); }

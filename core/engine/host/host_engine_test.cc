@@ -94,10 +94,17 @@ void Fill(const Json& data, char* to) {
 Tensor FromJson(const Json& json) {
   Tensor tensor = Make(*DataTypeFromName(json["dtype"].get<std::string>()), ShapeOf(json));
   switch (tensor.dtype) {
-    case DataType::kFloat32: Fill<float>(json["data"], tensor.data.get()); break;
-    case DataType::kInt64: Fill<int64_t>(json["data"], tensor.data.get()); break;
-    case DataType::kBool: Fill<uint8_t>(json["data"], tensor.data.get()); break;
-    default: ADD_FAILURE() << "no such type in these tests";
+    case DataType::kFloat32:
+      Fill<float>(json["data"], tensor.data.get());
+      break;
+    case DataType::kInt64:
+      Fill<int64_t>(json["data"], tensor.data.get());
+      break;
+    case DataType::kBool:
+      Fill<uint8_t>(json["data"], tensor.data.get());
+      break;
+    default:
+      ADD_FAILURE() << "no such type in these tests";
   }
   return tensor;
 }
@@ -174,8 +181,7 @@ void RunCases(const std::string& name, device::StreamRef stream, device::HostStr
       tensors.push_back(Make(info.dtype, info.data_dependent ? Dims{0} : *shape));
       if (info.data_dependent) {
         allocators[i] = std::make_unique<Allocator>(info.dtype);
-        ASSERT_TRUE(
-            context->SetOutputAllocator(static_cast<int>(i), allocators[i].get()).ok());
+        ASSERT_TRUE(context->SetOutputAllocator(static_cast<int>(i), allocators[i].get()).ok());
       }
     }
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -205,9 +211,9 @@ TEST_P(EveryProgram, MatchesEagerOnAStream) {
 TEST_P(EveryProgram, MatchesEagerWithLayerTimes) { RunCases(GetParam(), kNull, nullptr, true); }
 
 INSTANTIATE_TEST_SUITE_P(Host, EveryProgram,
-                         testing::Values("mlp", "mlp_checked", "mlp_planned", "mlp_xnnpack", "mlp_no_bindings",
-                                         "mlp_untold", "mix", "ties", "ties_planned", "nonzero",
-                                         "counter", "scalar"),
+                         testing::Values("mlp", "mlp_checked", "mlp_planned", "mlp_xnnpack",
+                                         "mlp_no_bindings", "mlp_untold", "mix", "ties",
+                                         "ties_planned", "nonzero", "counter", "scalar"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(HostEngine, DescribesItself) {
@@ -244,9 +250,9 @@ TEST(HostEngine, InspectorAndLayersAgree) {
   ASSERT_TRUE(context->SetInputShape(1, {2, 5}).ok());
   for (int i = 0; i < 6; ++i) {
     const Json& call = Cases("mix")[0];
-    tensors.push_back(i < 2 ? FromJson(call["inputs"][static_cast<size_t>(i)])
-                            : Make(engine->tensors()[static_cast<size_t>(i)].dtype,
-                                   *context->OutputShape(i)));
+    tensors.push_back(
+        i < 2 ? FromJson(call["inputs"][static_cast<size_t>(i)])
+              : Make(engine->tensors()[static_cast<size_t>(i)].dtype, *context->OutputShape(i)));
     ASSERT_TRUE(context->SetAddress(i, tensors.back().data.get()).ok());
   }
   Sink sink;
@@ -351,7 +357,8 @@ TEST(HostEngine, RefusesAnotherDevice) {
   LoadOptions options;
   options.name = "x";
   options.device = {device::DeviceType::kCuda, 0};
-  Status status = LoadEngine(std::as_bytes(std::span(bytes.data(), bytes.size())), options).status();
+  Status status =
+      LoadEngine(std::as_bytes(std::span(bytes.data(), bytes.size())), options).status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("cuda:0"), std::string_view::npos);
 }
@@ -434,12 +441,11 @@ TEST(HostEngine, ContextsRunConcurrently) {
           }
         }
         for (int i = 2; i < 6; ++i) {
-          tensors.push_back(Make(engine->tensors()[static_cast<size_t>(i)].dtype,
-                                 *context->OutputShape(i)));
+          tensors.push_back(
+              Make(engine->tensors()[static_cast<size_t>(i)].dtype, *context->OutputShape(i)));
         }
         for (int i = 0; i < 6; ++i) {
-          ASSERT_TRUE(
-              context->SetAddress(i, tensors[static_cast<size_t>(i)].data.get()).ok());
+          ASSERT_TRUE(context->SetAddress(i, tensors[static_cast<size_t>(i)].data.get()).ok());
         }
         ASSERT_TRUE(context->Enqueue(kNull).ok());
         for (size_t i = 2; i < 6; ++i) ExpectNear(tensors[i], call["outputs"][i - 2], "mix");
@@ -476,8 +482,8 @@ TEST(HostEngine, DamageIsAnError) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x81);
     Result<std::unique_ptr<Engine>> engine = LoadBytes(damaged);
-    EXPECT_EQ(engine.ok(), at >= program.size() && (at < program.size() + 4 ||
-                                                    at >= program.size() + 8))
+    EXPECT_EQ(engine.ok(),
+              at >= program.size() && (at < program.size() + 4 || at >= program.size() + 8))
         << at;
   }
 }

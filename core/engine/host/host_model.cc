@@ -68,8 +68,9 @@ Result<HostModel::Io> ReadIo(const MethodMeta& meta, bool input, size_t index) {
     // An output without a place of its own becomes a tensor of ours, which is in order.
     if (tensor->dim_order()[d] != d && (input || io.planned)) {
       return Refuse(label + " is not laid out in the order of its dimensions" +
-                    (input ? "" : " (an output may be, in a program whose plan gives its outputs "
-                                  "no memory: MemoryPlanningPass(alloc_graph_output=False))"));
+                    (input ? ""
+                           : " (an output may be, in a program whose plan gives its outputs "
+                             "no memory: MemoryPlanningPass(alloc_graph_output=False))"));
     }
   }
   return io;
@@ -77,12 +78,12 @@ Result<HostModel::Io> ReadIo(const MethodMeta& meta, bool input, size_t index) {
 
 // What the program bounds and what the bindings say must fit together.
 Status Apply(const Binding& binding, const HostModel::Io& io, TensorInfo& info) {
-  const std::string label = std::string(info.mode == IoMode::kInput ? "input" : "output") + " '" +
-                            binding.name + "'";
+  const std::string label =
+      std::string(info.mode == IoMode::kInput ? "input" : "output") + " '" + binding.name + "'";
   info.name = binding.name;
   if (binding.dtype && *binding.dtype != info.dtype) {
-    return DataLoss(label + " is " + std::string(Name(*binding.dtype)) +
-                    " in its bindings, but " + std::string(Name(info.dtype)) + " in the program");
+    return DataLoss(label + " is " + std::string(Name(*binding.dtype)) + " in its bindings, but " +
+                    std::string(Name(info.dtype)) + " in the program");
   }
   bool fits = binding.shape.rank == io.bound.rank;
   for (int d = 0; fits && d < io.bound.rank; ++d) {
@@ -129,9 +130,8 @@ Result<std::unique_ptr<HostModel>> HostModel::Load(std::span<const std::byte> by
                    bindings->outputs.size() != meta->num_outputs())) {
     return DataLoss("its bindings list " + std::to_string(bindings->inputs.size()) +
                     " inputs and " + std::to_string(bindings->outputs.size()) +
-                    " outputs, but its method 'forward' has " +
-                    std::to_string(meta->num_inputs()) + " and " +
-                    std::to_string(meta->num_outputs()));
+                    " outputs, but its method 'forward' has " + std::to_string(meta->num_inputs()) +
+                    " and " + std::to_string(meta->num_outputs()));
   }
   model->input_count = static_cast<int>(meta->num_inputs());
   for (size_t i = 0; i < meta->num_inputs() + meta->num_outputs(); ++i) {

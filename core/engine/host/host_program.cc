@@ -45,13 +45,13 @@ Result<std::unique_ptr<HostProgram>> HostProgram::Load(std::span<const std::byte
   program->data_.reset(static_cast<std::byte*>(
       std::aligned_alloc(kAlignment, RoundUp(std::max<size_t>(bytes.size(), 1), kAlignment))));
   if (program->data_ == nullptr) {
-    return ResourceExhausted("no memory for a plan of " + std::to_string(bytes.size()) +
-                             " octets");
+    return ResourceExhausted("no memory for a plan of " + std::to_string(bytes.size()) + " octets");
   }
   std::memcpy(program->data_.get(), bytes.data(), bytes.size());
 
   switch (Program::check_header(bytes.data(), bytes.size())) {
-    case Program::HeaderStatus::CompatibleVersion: break;
+    case Program::HeaderStatus::CompatibleVersion:
+      break;
     case Program::HeaderStatus::IncompatibleVersion:
       return Unsupported("ExecuTorch 1.5.1 does not read this version of programs");
     case Program::HeaderStatus::NotPresent:
@@ -125,8 +125,9 @@ Result<std::unique_ptr<MethodInstance>> MethodInstance::Load(
                              "': " + ErrorText(method.error());
     // What is not registered: an operator without a kernel, or a backend that is not linked in.
     if (method.error() == Error::OperatorMissing || method.error() == Error::NotFound) {
-      return Unsupported(text + "; an operator or a backend of it is not in the libraries of the "
-                                "executorch package (its log on stderr names it)");
+      return Unsupported(text +
+                         "; an operator or a backend of it is not in the libraries of the "
+                         "executorch package (its log on stderr names it)");
     }
     return DataLoss(text);
   }

@@ -23,10 +23,9 @@ constexpr char kEntry[] = "trtscope_host_implementation";
 constexpr char kAdvice[] = "pip install executorch==1.5.1";
 // In the order of what they need of each other.  Those after the core are needed by the plugin,
 // but for the last, whose operators some programs use.
-constexpr const char* kLibraries[] = {kCore, "libexecutorch_threadpool.so",
-                                      "libexecutorch_kernels_optimized.so",
-                                      "libexecutorch_backend_xnnpack.so",
-                                      "libexecutorch_kernels_quantized.so"};
+constexpr const char* kLibraries[] = {
+    kCore, "libexecutorch_threadpool.so", "libexecutorch_kernels_optimized.so",
+    "libexecutorch_backend_xnnpack.so", "libexecutorch_kernels_quantized.so"};
 constexpr char kOptional[] = "libexecutorch_kernels_quantized.so";
 
 bool IsFile(const fs::path& path) {
@@ -37,15 +36,13 @@ bool IsFile(const fs::path& path) {
 // The folder of the library that holds this code.
 fs::path OwnFolder() {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&OwnFolder), &info) == 0 ||
-      info.dli_fname == nullptr) {
+  if (dladdr(reinterpret_cast<const void*>(&OwnFolder), &info) == 0 || info.dli_fname == nullptr) {
     return {};
   }
   std::error_code error;
   // A program's name may be relative to a folder that is no longer the current one.
-  fs::path path = fs::path(info.dli_fname).is_absolute()
-                      ? fs::path(info.dli_fname)
-                      : fs::absolute(info.dli_fname, error);
+  fs::path path = fs::path(info.dli_fname).is_absolute() ? fs::path(info.dli_fname)
+                                                         : fs::absolute(info.dli_fname, error);
   if (!IsFile(path)) path = fs::read_symlink("/proc/self/exe", error);
   return path.parent_path();
 }
@@ -102,8 +99,8 @@ Result<fs::path> FindPlugin() {
   for (const fs::path& folder : folders) {
     if (IsFile(folder / kPlugin)) return folder / kPlugin;
   }
-  return NotFound(std::string("host engine: ") + kPlugin + " is not in " + Join(folders) + "; set " +
-                  kPluginDirVariable + " to its folder");
+  return NotFound(std::string("host engine: ") + kPlugin + " is not in " + Join(folders) +
+                  "; set " + kPluginDirVariable + " to its folder");
 }
 
 Result<Implementation*> Open(const std::string& library_path) {

@@ -86,8 +86,7 @@ TEST_F(LoaderTest, SaysWhichLibraryCannotBeOpened) {
         setenv(kExecutorchLibVariable, folder_.c_str(), 1);
         LoadAndExit();
       },
-      Exits(StatusCode::kNotFound),
-      "host engine: .*libexecutorch.so cannot be opened: ");
+      Exits(StatusCode::kNotFound), "host engine: .*libexecutorch.so cannot be opened: ");
 }
 
 TEST_F(LoaderTest, SaysWhatToInstall) {
@@ -97,8 +96,9 @@ TEST_F(LoaderTest, SaysWhatToInstall) {
         setenv(kPluginDirVariable, folder_.c_str(), 1);
         LoadAndExit();
       },
-      Exits(StatusCode::kFailedPrecondition), "libtrtscope_host.so cannot be opened: .*pip install "
-                                              "executorch==");
+      Exits(StatusCode::kFailedPrecondition),
+      "libtrtscope_host.so cannot be opened: .*pip install "
+      "executorch==");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ namespace instruction {
 constexpr int kType = 0, kArguments = 1;
 constexpr uint8_t kKernelCall = 1, kDelegateCall = 2, kMoveCall = 3, kJumpFalseCall = 4,
                   kFreeCall = 5;
-constexpr int kIndex = 0, kArgs = 1;  // of kernel and delegate calls
+constexpr int kIndex = 0, kArgs = 1;    // of kernel and delegate calls
 constexpr int kFirst = 0, kSecond = 1;  // of the others
 }  // namespace instruction
 namespace op {
@@ -74,9 +74,9 @@ class PlanReader {
   }
 
   Status ReadPlan(const FlatTable& table) {
-    for (int field : {execution_plan::kValues, execution_plan::kInputs, execution_plan::kOutputs,
-                      execution_plan::kChains, execution_plan::kOperators,
-                      execution_plan::kDelegates}) {
+    for (int field :
+         {execution_plan::kValues, execution_plan::kInputs, execution_plan::kOutputs,
+          execution_plan::kChains, execution_plan::kOperators, execution_plan::kDelegates}) {
       if (!table.Has(field)) return Bad("no field " + std::to_string(field));
     }
     const size_t values = table.Size(execution_plan::kValues);
@@ -102,8 +102,8 @@ class PlanReader {
       const size_t count = chain.Size(chain::kInstructions);
       plan_.chains.emplace_back();
       for (size_t k = 0; k < count; ++k) {
-        TRTSCOPE_RETURN_IF_ERROR(ReadInstruction(
-            table, chain.TableAt(chain::kInstructions, k), number++, count));
+        TRTSCOPE_RETURN_IF_ERROR(
+            ReadInstruction(table, chain.TableAt(chain::kInstructions, k), number++, count));
       }
     }
     TRTSCOPE_RETURN_IF_ERROR(CheckPlaces(table));
@@ -147,8 +147,8 @@ class PlanReader {
   Status CheckPlace(int value, const PlanInstruction& instruction) const {
     const PlanValue& read = plan_.values[static_cast<size_t>(value)];
     if (!read.tensor || read.placed || read.empty) return OkStatus();
-    return Bad("an instruction '" + instruction.name + "' on the tensor " +
-               std::to_string(value) + ", which has no memory");
+    return Bad("an instruction '" + instruction.name + "' on the tensor " + std::to_string(value) +
+               ", which has no memory");
   }
 
   Status CheckIndex(int64_t index, size_t size, const char* what) const {
@@ -207,8 +207,7 @@ class PlanReader {
   void FindMutableState(const FlatTable& table) {
     std::vector<bool> known(plan_.values.size(), false);
     for (size_t i = 0; i < plan_.values.size(); ++i) {
-      const FlatTable content =
-          table.TableAt(execution_plan::kValues, i).Table(evalue::kValue);
+      const FlatTable content = table.TableAt(execution_plan::kValues, i).Table(evalue::kValue);
       known[i] = !plan_.values[i].tensor || !content.Has(tensor::kAllocation);
       // A constant has no place of its own; with one, the content is only the first one.
       if (plan_.values[i].tensor && !known[i] &&
@@ -222,8 +221,8 @@ class PlanReader {
     }
     for (const auto& chain : plan_.chains) {
       for (const PlanInstruction& instruction : chain) {
-        const std::string_view op = std::string_view(instruction.type).substr(
-            0, instruction.type.find('.'));
+        const std::string_view op =
+            std::string_view(instruction.type).substr(0, instruction.type.find('.'));
         plan_.mutable_state |= op.ends_with('_');
         const std::vector<int> written = Written(plan_, instruction);
         for (int arg : instruction.args) {
@@ -310,17 +309,28 @@ class PlanReader {
 
 std::optional<DataType> DataTypeFromScalarType(int8_t scalar_type) {
   switch (scalar_type) {
-    case 0: return DataType::kUInt8;
-    case 1: return DataType::kInt8;
-    case 2: return DataType::kInt16;
-    case 3: return DataType::kInt32;
-    case 4: return DataType::kInt64;
-    case 5: return DataType::kFloat16;
-    case 6: return DataType::kFloat32;
-    case 7: return DataType::kFloat64;
-    case 11: return DataType::kBool;
-    case 15: return DataType::kBFloat16;
-    default: return std::nullopt;
+    case 0:
+      return DataType::kUInt8;
+    case 1:
+      return DataType::kInt8;
+    case 2:
+      return DataType::kInt16;
+    case 3:
+      return DataType::kInt32;
+    case 4:
+      return DataType::kInt64;
+    case 5:
+      return DataType::kFloat16;
+    case 6:
+      return DataType::kFloat32;
+    case 7:
+      return DataType::kFloat64;
+    case 11:
+      return DataType::kBool;
+    case 15:
+      return DataType::kBFloat16;
+    default:
+      return std::nullopt;
   }
 }
 

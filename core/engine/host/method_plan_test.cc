@@ -69,8 +69,8 @@ TEST(MethodPlan, SeesDelegatesAndState) {
   Result<MethodPlan> counter = Read(ReadProgram("counter"));
   ASSERT_TRUE(counter.ok());
   EXPECT_TRUE(counter->mutable_state);
-  for (const char* name : {"mlp", "mlp_planned", "mlp_xnnpack", "mix", "ties", "ties_planned",
-                           "nonzero", "scalar"}) {
+  for (const char* name :
+       {"mlp", "mlp_planned", "mlp_xnnpack", "mix", "ties", "ties_planned", "nonzero", "scalar"}) {
     EXPECT_FALSE(Read(ReadProgram(name))->mutable_state) << name;
   }
 }
@@ -134,7 +134,7 @@ TEST(DataTypeFromScalarType, KnowsWhatTensorsOfOursHave) {
   EXPECT_EQ(DataTypeFromScalarType(6), DataType::kFloat32);
   EXPECT_EQ(DataTypeFromScalarType(11), DataType::kBool);
   EXPECT_EQ(DataTypeFromScalarType(15), DataType::kBFloat16);
-  EXPECT_EQ(DataTypeFromScalarType(8), std::nullopt);   // a complex type
+  EXPECT_EQ(DataTypeFromScalarType(8), std::nullopt);  // a complex type
   EXPECT_EQ(DataTypeFromScalarType(-1), std::nullopt);
 }
 

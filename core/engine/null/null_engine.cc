@@ -83,8 +83,10 @@ class NullContext final : public ExecutionContext {
   Status SetWorkspace(void*, size_t) override { return OkStatus(); }
 
   Status Enqueue(device::StreamRef stream) override {
-    if (missing_shapes_ > 0 || missing_addresses_ > 0) [[unlikely]] return WhatIsMissing();
-    if (sink_ == nullptr && !slow_) [[likely]] return OkStatus();
+    if (missing_shapes_ > 0 || missing_addresses_ > 0) [[unlikely]]
+      return WhatIsMissing();
+    if (sink_ == nullptr && !slow_) [[likely]]
+      return OkStatus();
     if (!plan_.enqueue_error.empty()) return Internal(name_ + ": " + plan_.enqueue_error);
     if (data_dependent_) TRTSCOPE_RETURN_IF_ERROR(GiveShapes());
     if (plan_.delay_us == 0) {
@@ -151,8 +153,7 @@ class NullContext final : public ExecutionContext {
   // Layers that end now and fill the time before: nothing in a trace lies in the future.
   void ReportLayers(profiling::LayerSink* sink) const {
     if (sink == nullptr) return;
-    int64_t start = profiling::NowNs() -
-                    static_cast<int64_t>(plan_.layers.size()) * plan_.layer_ns;
+    int64_t start = profiling::NowNs() - static_cast<int64_t>(plan_.layers.size()) * plan_.layer_ns;
     for (const std::string& name : plan_.layers) {
       sink->OnLayer(name.c_str(), start, plan_.layer_ns);
       start += plan_.layer_ns;

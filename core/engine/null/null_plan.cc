@@ -27,10 +27,9 @@ Result<int64_t> Integer(const Json& object, const char* key, int64_t fallback, i
   if (it == object.end()) return fallback;
   int64_t value = 0;
   if (!ReadInteger(*it, min, max, value)) {
-    return Bad("'" + std::string(key) + "'", "must be an integer from " + std::to_string(min) +
-                                                 " to " + std::to_string(max) + ", got " +
-                                                 it->dump(-1, ' ', true,
-                                                          Json::error_handler_t::replace));
+    return Bad("'" + std::string(key) + "'",
+               "must be an integer from " + std::to_string(min) + " to " + std::to_string(max) +
+                   ", got " + it->dump(-1, ' ', true, Json::error_handler_t::replace));
   }
   return value;
 }
@@ -104,8 +103,8 @@ Status ParseOutput(const Json& object, size_t index, device::DeviceType location
     TRTSCOPE_ASSIGN_OR_RETURN(info.shape, Shape(object["shape"], where + ": 'shape'", -1));
     info.data_dependent = object.contains("data_dependent");
     if (info.data_dependent) {
-      TRTSCOPE_ASSIGN_OR_RETURN(
-          actual, Shape(object["data_dependent"], where + ": 'data_dependent'", 0));
+      TRTSCOPE_ASSIGN_OR_RETURN(actual,
+                                Shape(object["data_dependent"], where + ": 'data_dependent'", 0));
     } else if (info.shape.dynamic()) {
       return Bad(where, "has the dynamic shape " + ToString(info.shape) +
                             " and neither 'like' nor 'data_dependent'");

@@ -31,8 +31,8 @@ namespace trtscope::engine {
 struct NullPlan {
   std::vector<TensorInfo> tensors;  // inputs, then outputs
   int input_count = 0;
-  std::vector<int> like;         // of each output: the input whose shape it takes, or -1
-  std::vector<Dims> actual;      // of each output: its shape after an enqueue, if data dependent
+  std::vector<int> like;            // of each output: the input whose shape it takes, or -1
+  std::vector<Dims> actual;         // of each output: its shape after an enqueue, if data dependent
   std::vector<std::string> layers;  // their names
   int64_t layer_ns = 0;
   int64_t delay_us = 0;

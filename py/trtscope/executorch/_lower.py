@@ -39,7 +39,7 @@ _ENGINE_SPEC = "trtscope_engine"
 _waiting: dict[bytes, EngineBuilder] = {}
 
 
-class TensorRTBackend(BackendDetails):
+class TensorRTBackend(BackendDetails):  # type: ignore[misc]  # ExecuTorch is not typed
     """Makes a delegate blob of one partition.  Its name is the backend's in the ``.pte``."""
 
     @staticmethod
@@ -187,7 +187,7 @@ class _Support(OperatorSupportBase):
         return self._builder.reason_unsupported(cast(Node, _AtenNode(node)))
 
 
-class TrtscopePartitioner(Partitioner):
+class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is not typed
     """Gives ``to_edge_transform_and_lower`` the parts that become engines.
 
     Args:

@@ -96,7 +96,9 @@ class Scalar(torch.nn.Module):
         return x.sum()
 
 
-def binding(name: str, tensor: torch.Tensor, dims: list[Any] | None, **ranges: Any) -> dict[str, Any]:
+def binding(
+    name: str, tensor: torch.Tensor, dims: list[Any] | None, **ranges: Any
+) -> dict[str, Any]:
     dims = list(tensor.shape) if dims is None else dims
     return {
         "name": name,
@@ -144,7 +146,9 @@ def main(folder: Path) -> None:
     torch.manual_seed(7)
     cases: dict[str, list[dict[str, Any]]] = {}
 
-    def add(name: str, module: torch.nn.Module, calls: list[tuple[Any, ...]], **options: Any) -> None:
+    def add(
+        name: str, module: torch.nn.Module, calls: list[tuple[Any, ...]], **options: Any
+    ) -> None:
         (folder / f"{name}.pte").write_bytes(lower(module, calls[0], **options))
         cases[name] = []
         for inputs in calls:
