@@ -56,6 +56,13 @@ class Graph {
   virtual Status Launch(StreamRef stream) = 0;
 };
 
+/// A stream of ours.  Work that is queued when it goes still runs.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual StreamRef ref() const = 0;
+};
+
 /// One device.  Thread-safe.  Lives as long as the process.
 class Device {
  public:
@@ -75,6 +82,16 @@ class Device {
   virtual Status Synchronize(StreamRef stream) = 0;
   /// Later work on `stream` starts after `event`.
   virtual Status WaitEvent(StreamRef stream, const Event& event) = 0;
+  /// A stream for work that may outlive its caller's.  Does not wait for the default stream.
+  virtual Result<std::unique_ptr<Stream>> CreateStream() {
+    return Unsupported(ToString(id()) + " makes no streams of its own");
+  }
+  /// Whether the caller is capturing this stream: what is enqueued then does not run, and neither
+  /// its events nor its results can be asked for.
+  virtual bool IsCapturing(StreamRef stream) const {
+    (void)stream;
+    return false;
+  }
   /// Captures what `record` puts on the stream that it is given, without running it.  Refused by
   /// devices that have no graphs, and when `record` does what a capture cannot hold.
   virtual Result<std::unique_ptr<Graph>> Capture(const std::function<Status(StreamRef)>& record) {

@@ -193,13 +193,14 @@ Status Executor::Call::BindInputsOrFail(std::span<const TensorView> inputs,
     return InvalidArgument("engine '" + e.id() + "': expected " + std::to_string(e.input_count_) +
                            " inputs, got " + std::to_string(inputs.size()));
   }
+  if (e.on_device_ != nullptr) capturing_ = e.on_device_->device.IsCapturing(stream);
   if (recorder_.layers()) {
     e.Inspect();
-    if (e.engine_->layers_arrive_late() && e.on_device_ != nullptr) {
-      begin_ns_ = profiling::NowNs();
+    if (!capturing_ && e.engine_->layers_arrive_late() && e.on_device_ != nullptr) {
       TRTSCOPE_ASSIGN_OR_RETURN(BoundContext* const measuring,
                                 e.on_device_->layers.ContextForCall());
       if (measuring != nullptr) context_ = measuring;
+      begin_ns_ = profiling::NowNs();  // a context is made once: no call pays for it
     }
   }
   BoundContext& context = *context_;
@@ -252,9 +253,19 @@ Status Executor::Call::EnqueueOrFail(device::StreamRef stream) {
   return context_->Enqueue(stream, nullptr);
 }
 
-Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
+Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   OnDevice& on_device = *executor_.on_device_;
+  if (capturing_) {
+    // It becomes a part of the caller's graph: there is nothing to order or to measure, now.
+    recorder_.Enter(Phase::kEnqueueHost);
+    return context_->Enqueue(callers_stream, nullptr);
+  }
   const bool measured_layers = context_ != executor_.context_.get();
+  device::StreamRef stream = callers_stream;
+  if (measured_layers) {
+    stream = on_device.layers.stream();
+    TRTSCOPE_RETURN_IF_ERROR(on_device.order.Fork(callers_stream, stream));
+  }
   TRTSCOPE_RETURN_IF_ERROR(on_device.order.Enter(stream));
   if (recorder_.phases()) {
     TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
@@ -270,8 +281,10 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
     on_device.timeline.Abandon();
   }
   Status ordered = on_device.order.Leave(stream);  // also after a failure: a part may run
+  if (measured_layers && ordered.ok()) ordered = on_device.order.Join(callers_stream);
   TRTSCOPE_RETURN_IF_ERROR(std::move(enqueued));
   TRTSCOPE_RETURN_IF_ERROR(std::move(timed));
+  TRTSCOPE_RETURN_IF_ERROR(std::move(ordered));
   if (measured_layers) on_device.layers.Enqueued(recorder_.call(), on_device.timeline);
   if (begin_ns_ != 0) {
     LayerSampler& sampler = on_device.layers.sampler();
@@ -282,7 +295,7 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef stream) {
       sampler.ObservePlain(host_ns);
     }
   }
-  return ordered;
+  return OkStatus();
 }
 
 }  // namespace trtscope::engine

@@ -14,7 +14,8 @@
 //
 // On a device, a call returns when its work is enqueued; nothing here waits for it.  GPU spans and
 // layer times of earlier calls are collected at later ones (gpu_timeline.h, late_layers.h).  Calls
-// on different streams are put in order on the device (stream_order.h).  On the host, a call on
+// on different streams are put in order on the device (stream_order.h); not so those that a caller
+// captures into a graph of its own, which only the caller can order.  On the host, a call on
 // the calling thread is done when it returns; layers of one on a HostStream are not measured.
 //
 // Each step opens its phase of names.h.  Shapes and addresses reach the context only when they
@@ -85,11 +86,13 @@ class Executor {
  private:
   // What only an engine on a device has: work that outlives its call.
   struct OnDevice {
-    OnDevice(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
-        : order(device),
+    OnDevice(device::Device& on, Engine& engine, profiling::EngineProfile& profile)
+        : device(on),
+          order(device),
           timeline(device, profile),
           layers(device, engine, profile),
           graphs(device) {}
+    device::Device& device;
     StreamOrder order;
     GpuTimeline timeline;
     LateLayers layers;
@@ -156,6 +159,7 @@ class Executor::Call {
   std::lock_guard<std::mutex> lock_;
   profiling::CallRecorder recorder_;
   BoundContext* context_;  // that serves this call
+  bool capturing_ = false;  // the caller captures its stream into a graph of its own
   int64_t begin_ns_ = 0;   // read when late layers may be measured, for the sampler
 };
 

@@ -8,20 +8,28 @@
 
 namespace trtscope::engine {
 
+Status LateLayers::MakeContext() {
+  if (stream_ == nullptr) {
+    TRTSCOPE_ASSIGN_OR_RETURN(stream_, device_.CreateStream());
+  }
+  TRTSCOPE_ASSIGN_OR_RETURN(
+      context_,
+      BoundContext::Create(engine_, {.layer_times = true, .user_managed_workspace = true}));
+  return OkStatus();
+}
+
 Result<BoundContext*> LateLayers::ContextForCall() {
   // The records of one call are kept at a time; the next waits its turn rather than replace them.
   if (refused_ || awaiting() || !sampler_.Take()) return static_cast<BoundContext*>(nullptr);
   if (context_ == nullptr) {
-    Result<std::unique_ptr<BoundContext>> made =
-        BoundContext::Create(engine_, {.layer_times = true, .user_managed_workspace = true});
+    const Status made = MakeContext();
     if (!made.ok()) {
-      // Some plans admit one context alone: they run on, without layer times.
+      // The engine runs on, without layer times.
       refused_ = true;
       std::fprintf(stderr, "trtscope: engine '%s': layers cannot be measured: %s\n",
-                   profile_.id().c_str(), std::string(made.status().message()).c_str());
+                   profile_.id().c_str(), std::string(made.message()).c_str());
       return static_cast<BoundContext*>(nullptr);
     }
-    context_ = *std::move(made);
   }
   return context_.get();
 }

@@ -18,13 +18,19 @@ namespace trtscope::engine {
 /// on or off detaches and frees nothing that is in use.  Layers are delivered once the call's own
 /// GPU span was seen to be complete, because asking earlier would wait.
 ///
+/// A measured call runs on a stream of this class, between an event that it waits for and one that
+/// the caller's stream waits for: TensorRT asks the stream for the times when they are delivered,
+/// and a stream of the caller's may be gone by then.
+///
 /// Externally synchronized (the engine's mutex).
 class LateLayers {
  public:
   LateLayers(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
-      : engine_(engine), profile_(profile), graphs_(device) {}
+      : device_(device), engine_(engine), profile_(profile), graphs_(device) {}
 
   LayerSampler& sampler() { return sampler_; }
+  /// Where the call that ContextForCall gave its context to runs.
+  device::StreamRef stream() const { return stream_->ref(); }
   /// Graphs of the measuring context.
   GraphCache& graphs() { return graphs_; }
 
@@ -50,9 +56,13 @@ class LateLayers {
   int64_t delivery_ns() const { return delivery_ns_; }
 
  private:
+  Status MakeContext();
+
+  device::Device& device_;
   Engine& engine_;
   profiling::EngineProfile& profile_;
   LayerSampler sampler_;
+  std::unique_ptr<device::Stream> stream_;  // before the context, which asks it
   std::unique_ptr<BoundContext> context_;
   GraphCache graphs_;  // after the context that they replay: destroyed before it
   bool refused_ = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace trtscope::engine {
 
@@ -29,9 +30,10 @@ class LayerSampler {
 
   /// Host time of a call that was not measured.
   void ObservePlain(int64_t host_ns) { Blend(plain_ns_, host_ns); }
-  /// Host time of one that was, with what its layers cost to deliver later.
+  /// Host time of one that was, with what its layers cost to deliver later.  The first one does
+  /// not count: a new context loads and sets up what later calls find ready.
   void ObserveMeasured(int64_t host_ns) {
-    Blend(measured_ns_, host_ns);
+    if (std::exchange(warm_, true)) Blend(measured_ns_, host_ns);
     if (fixed_interval_ == 0) until_next_ = interval() - 1;
   }
 
@@ -55,6 +57,7 @@ class LayerSampler {
 
   uint32_t fixed_interval_ = 0;
   uint32_t until_next_ = 0;
+  bool warm_ = false;
   int64_t plain_ns_ = 0;
   int64_t measured_ns_ = 0;
 };

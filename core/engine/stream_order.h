@@ -34,12 +34,25 @@ class StreamOrder {
     return OkStatus();
   }
 
+  /// Later work on `to` starts after what is on `from` by now.
+  Status Fork(device::StreamRef from, device::StreamRef to) {
+    if (forked_ == nullptr) {
+      TRTSCOPE_ASSIGN_OR_RETURN(forked_, device_.CreateEvent(/*timing=*/false));
+    }
+    TRTSCOPE_RETURN_IF_ERROR(forked_->Record(from));
+    return device_.WaitEvent(to, *forked_);
+  }
+
+  /// After Leave: later work on `stream` starts after the engine's.
+  Status Join(device::StreamRef stream) { return device_.WaitEvent(stream, *done_); }
+
   /// Waits until nothing is in flight.  Only where contexts are about to be destroyed.
   void Drain();
 
  private:
   device::Device& device_;
   std::unique_ptr<device::Event> done_;
+  std::unique_ptr<device::Event> forked_;
   device::StreamRef last_;
   bool recorded_ = false;
 };

@@ -92,13 +92,24 @@ at::Tensor EmptyTensor(const engine::Dims& shape, DataType type, device::DeviceI
   return at::empty(sizes, at::TensorOptions().dtype(ToTorch(type)).device(ToTorch(device)));
 }
 
-// torch's CUDA half may not be there; its C shim is found at run time, so that one library
-// serves torch with CUDA and without.
+namespace {
+
+using CurrentCudaStream = AOTITorchError (*)(int32_t, void**);
+
+// torch's CUDA half may not be there; its C shim is found at run time, so that one library serves
+// torch with CUDA and without.  Python opens torch's libraries out of the global scope, so it is
+// asked by name, and only if it is loaded already.
+CurrentCudaStream FindCurrentCudaStream() {
+  void* const torch_cuda = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<CurrentCudaStream>(dlsym(
+      torch_cuda != nullptr ? torch_cuda : RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
+}
+
+}  // namespace
+
 device::StreamRef CurrentStream(device::DeviceId device) {
   if (device.type == device::DeviceType::kHost) return {};
-  using CurrentCudaStream = AOTITorchError (*)(int32_t, void**);
-  static const auto current_cuda_stream = reinterpret_cast<CurrentCudaStream>(
-      dlsym(RTLD_DEFAULT, "aoti_torch_get_current_cuda_stream"));
+  static const CurrentCudaStream current_cuda_stream = FindCurrentCudaStream();
   TORCH_CHECK(current_cuda_stream != nullptr, "this torch has no CUDA: an engine on ",
               ToString(device), " cannot run with it");
   device::StreamRef stream{device::DeviceType::kCuda, nullptr};

@@ -336,6 +336,15 @@ TRTSCOPE_EXPORT CUresult cuStreamEndCapture(cuda::CUstream stream, cuda::CUgraph
   return cuda::kSuccess;
 }
 
+TRTSCOPE_EXPORT CUresult cuStreamIsCapturing(cuda::CUstream stream, int* status) {
+  TRTSCOPE_COUNT();
+  *status = cuda::kCaptureStatusNone;
+  if (stream == nullptr) return cuda::kSuccess;
+  std::lock_guard<std::mutex> lock(stream->mutex);
+  if (stream->capture != nullptr) *status = 1;  // active
+  return cuda::kSuccess;
+}
+
 TRTSCOPE_EXPORT CUresult cuGraphInstantiateWithFlags(cuda::CUgraphExec* exec, cuda::CUgraph graph,
                                                      unsigned long long) {  // NOLINT
   TRTSCOPE_COUNT();

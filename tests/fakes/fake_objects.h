@@ -43,6 +43,7 @@ struct FakeEngine {
   PublicObject api;
   FakeRuntime* runtime;
   FakeProgram program;
+  std::vector<std::byte> plan;
   int device = 0;
   int64_t budget = 0;
   std::atomic<int> contexts{0};

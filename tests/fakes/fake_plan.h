@@ -22,7 +22,8 @@
 //                wrong_dims: outputs claim one dimension too many,
 //                threads: layer records, allocator calls and errors come from another thread,
 //                silent: failures log nothing,
-//                no_profiler: setProfiler is ignored}
+//                no_profiler: setProfiler is ignored,
+//                serialize: the engine cannot be serialized}
 
 #include <cstdint>
 #include <cstring>

@@ -81,6 +81,7 @@ FakeProgram ReadProgram(const Json& json) {
   program.faults.threads = faults.value("threads", false);
   program.faults.silent = faults.value("silent", false);
   program.faults.no_profiler = faults.value("no_profiler", false);
+  program.faults.serialize = faults.value("serialize", false);
   return program;
 }
 

@@ -46,6 +46,7 @@ struct FakeProgram {
     bool threads = false;
     bool silent = false;
     bool no_profiler = false;
+    bool serialize = false;
   } faults;
 
   int Find(const std::string& name) const {

@@ -175,6 +175,29 @@ bool SetBudget(FakeEngine* self, int64_t budget) {
   return true;
 }
 
+// --- host memory ---
+
+struct FakeHostMemory {
+  void* const* vtable;
+  PublicObject api;
+  std::vector<std::byte> plan;
+};
+void* MemoryData(FakeHostMemory* self) { return self->plan.data(); }
+size_t MemorySize(FakeHostMemory* self) { return self->plan.size(); }
+void DeleteMemory(PublicObject* api) { delete static_cast<FakeHostMemory*>(api->impl); }
+void* const kMemoryApi[] = {nullptr, reinterpret_cast<void*>(&DeleteMemory)};
+
+void* Serialize(FakeEngine* self) {
+  static const FakeVTable table = FakeVTable(ReleaseLayout())
+                                      .Set(Method::kIHostMemory_data, &MemoryData)
+                                      .Set(Method::kIHostMemory_size, &MemorySize);
+  if (self->program.faults.serialize) {
+    self->Fail("out of memory");
+    return nullptr;
+  }
+  return Publish(new FakeHostMemory{table.get(), {}, self->plan}, kMemoryApi);
+}
+
 void* PublicContext(FakeContext* context) {
   // A context starts with its vtable too, and its public part comes next.
   return context == nullptr ? nullptr : reinterpret_cast<void**>(context) + 1;
@@ -218,6 +241,7 @@ FakeVTable EngineTable() {
       .Set(Method::kICudaEngine_getStreamableWeightsSize, &StreamableSize)
       .Set(Method::kICudaEngine_setWeightStreamingBudget, &SetBudget)
       .Set(Method::kICudaEngine_setWeightStreamingBudgetV2, &SetBudget)
+      .Set(Method::kICudaEngine_serialize, &Serialize)
       .Set(Method::kICudaEngine_createExecutionContext_0, &CreateContext8)
       .Set(Method::kICudaEngine_createExecutionContextWithoutDeviceMemory, &CreateContextBare)
       .Set(Method::kICudaEngine_createExecutionContext, &CreateContext10)
@@ -266,6 +290,7 @@ void* Deserialize(FakeRuntime* self, const void* data, size_t size) {
   auto engine = std::make_unique<FakeEngine>();
   engine->runtime = self;
   engine->program = *std::move(program);
+  engine->plan.assign(plan.begin(), plan.end());
   engine->device = FakeCuda::Get().current_device();
   const std::string objection = Objection(*self, plan, engine->program);
   if (!objection.empty()) {

@@ -204,6 +204,20 @@ Status CudaDevice::WaitEvent(StreamRef stream, const Event& event) {
                        "cuStreamWaitEvent");
 }
 
+Result<std::unique_ptr<Stream>> CudaDevice::CreateStream() {
+  TRTSCOPE_ASSIGN_OR_RETURN(auto stream, OwnedStream::Create(*this));
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+bool CudaDevice::IsCapturing(StreamRef stream) const {
+  ScopedDevice current(*this);
+  int status = kCaptureStatusNone;
+  // It fails for the default stream while another one is captured: that one is not.
+  return current.status().ok() &&
+         driver_.cuStreamIsCapturing(static_cast<CUstream>(stream.handle), &status) == kSuccess &&
+         status != kCaptureStatusNone;
+}
+
 Result<std::unique_ptr<Graph>> CudaDevice::Capture(const std::function<Status(StreamRef)>& record) {
   TRTSCOPE_ASSIGN_OR_RETURN(auto stream, OwnedStream::Create(*this));
   ScopedDevice current(*this);

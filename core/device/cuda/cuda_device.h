@@ -30,6 +30,8 @@ class CudaDevice final : public Device {
                    StreamRef stream) override;
   Status Synchronize(StreamRef stream) override;
   Status WaitEvent(StreamRef stream, const Event& event) override;
+  Result<std::unique_ptr<Stream>> CreateStream() override;
+  bool IsCapturing(StreamRef stream) const override;
   /// On a stream of its own, since the default stream cannot be captured.
   Result<std::unique_ptr<Graph>> Capture(const std::function<Status(StreamRef)>& record) override;
 
@@ -69,15 +71,14 @@ class ScopedDevice {
   Status status_;
 };
 
-/// A stream of our own, for programs that bring none.  Does not wait for the default stream.
-class OwnedStream {
+/// What CreateStream makes; also for programs that bring no stream.
+class OwnedStream final : public Stream {
  public:
   static Result<std::unique_ptr<OwnedStream>> Create(CudaDevice& device);
-  /// The work that is queued still runs.
-  ~OwnedStream();
+  ~OwnedStream() override;
   OwnedStream(const OwnedStream&) = delete;
   OwnedStream& operator=(const OwnedStream&) = delete;
-  StreamRef ref() const { return {DeviceType::kCuda, stream_}; }
+  StreamRef ref() const override { return {DeviceType::kCuda, stream_}; }
 
  private:
   OwnedStream(CudaDevice& device, CUstream stream) : device_(device), stream_(stream) {}

@@ -34,6 +34,7 @@ inline constexpr int kAttributeComputeMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr int kCaptureModeThreadLocal = 1;
+inline constexpr int kCaptureStatusNone = 0;
 
 // F(exported name, arguments): every entry point in use, all returning CUresult.
 #define TRTSCOPE_CUDA_DRIVER_FUNCTIONS(F)                                                       \
@@ -61,6 +62,7 @@ inline constexpr int kCaptureModeThreadLocal = 1;
   F(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                        \
   F(cuStreamBeginCapture_v2, (CUstream stream, int mode))                                       \
   F(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                     \
+  F(cuStreamIsCapturing, (CUstream stream, int* status))                                        \
   F(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags)) \
   F(cuGraphLaunch, (CUgraphExec exec, CUstream stream))                                         \
   F(cuGraphExecDestroy, (CUgraphExec exec))                                                     \

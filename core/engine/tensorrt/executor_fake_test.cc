@@ -165,7 +165,7 @@ TEST_P(ExecutorFakeTest, OnlyChangesReachTheContext) {
   ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
 }
 
-TEST_P(ExecutorFakeTest, APlanWithOneContextRunsOnWithoutLayers) {
+TEST_P(ExecutorFakeTest, APlanWithOneContextMeasuresLayersInACopy) {
   std::string json = kModel;
   json.replace(json.find("true"), 4, "false");
   const auto stream = *OwnedStream::Create(*device_);
@@ -184,7 +184,90 @@ TEST_P(ExecutorFakeTest, APlanWithOneContextRunsOnWithoutLayers) {
   const nlohmann::json engine = Timing("exclusive");
   EXPECT_EQ(engine["errors"], 0);
   EXPECT_EQ(engine["phases"]["gpu"]["count"], 5);
+  EXPECT_EQ(engine["layers"].size(), 3u) << engine.dump(2);
+}
+
+// Where the copy cannot be made, the engine runs on without layer times.
+TEST_P(ExecutorFakeTest, APlanWithOneContextAndNoRoomForACopyRunsOn) {
+  std::string json = kModel;
+  json.replace(json.find("true"), 4, "false");
+  json.insert(1, R"("faults": {"serialize": true}, )");
+  const auto stream = *OwnedStream::Create(*device_);
+  DeviceBuffer x(*device_, 256), y(*device_, 256);
+  ASSERT_TRUE(profiling::SetLevel(Level::kLayers).ok());
+  const auto executor = Make(json, "no copy");
+  ASSERT_NE(executor, nullptr);
+  for (int i = 0; i < 5; ++i) {
+    const Status status = Run(*executor, x.data(), y.data(), 8, stream->ref());
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+  }
+  {
+    Executor::Call collects(*executor);
+  }
+  const nlohmann::json engine = Timing("no copy");
+  EXPECT_EQ(engine["errors"], 0);
+  EXPECT_EQ(engine["phases"]["gpu"]["count"], 5);
   EXPECT_EQ(engine["layers"].empty(), GetParam().version.major == 8);
+}
+
+// TensorRT asks the stream of a measured call for its times when they are delivered.
+TEST_P(ExecutorFakeTest, LayersComeAfterTheCallersStreamIsGone) {
+  DeviceBuffer x(*device_, 256), y(*device_, 256);
+  ASSERT_TRUE(profiling::SetLevel(Level::kLayers).ok());
+  const auto executor = Make(kModel, "stream gone");
+  ASSERT_NE(executor, nullptr);
+  for (int i = 0; i < 3; ++i) {
+    const auto stream = *OwnedStream::Create(*device_);
+    std::fill_n(x.floats(), 8, static_cast<float>(i + 1));
+    const Status status = Run(*executor, x.data(), y.data(), 8, stream->ref());
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+    EXPECT_EQ(y.floats()[7], 2 * static_cast<float>(i + 1)) << "the caller's stream did not wait";
+  }
+  {
+    Executor::Call collects(*executor);
+  }
+  const nlohmann::json engine = Timing("stream gone");
+  ASSERT_EQ(engine["layers"].size(), 3u) << engine.dump(2);
+  EXPECT_GE(engine["layers"][0]["count"], 1);
+}
+
+// A caller's own capture holds the engine's work and nothing of ours, and calls go on after it.
+TEST_P(ExecutorFakeTest, ACallInsideTheCallersGraph) {
+  const auto stream = *OwnedStream::Create(*device_);
+  DeviceBuffer x(*device_, 256), y(*device_, 256);
+  ASSERT_TRUE(profiling::SetLevel(Level::kLayers).ok());
+  const auto executor = Make(kModel, "captured");
+  ASSERT_NE(executor, nullptr);
+  const auto run = [&] { return Run(*executor, x.data(), y.data(), 8, stream->ref()); };
+  ASSERT_TRUE(run().ok());
+  ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+  const device::cuda::Driver& driver = device_->driver();
+  const auto handle = static_cast<device::cuda::CUstream>(stream->ref().handle);
+  device::cuda::CUgraph graph = nullptr;
+  device::cuda::CUgraphExec exec = nullptr;
+  {
+    device::cuda::ScopedDevice current(*device_);
+    ASSERT_EQ(driver.cuStreamBeginCapture_v2(handle, device::cuda::kCaptureModeThreadLocal), 0);
+    FakeCuda::Get().reset_calls();
+    const Status captured = run();
+    EXPECT_TRUE(captured.ok()) << captured.message();
+    EXPECT_EQ(FakeCuda::Get().calls("cuEventRecord"), 0);
+    ASSERT_EQ(driver.cuStreamEndCapture(handle, &graph), 0);
+    ASSERT_EQ(driver.cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
+    std::fill_n(x.floats(), 8, 21.0F);
+    ASSERT_EQ(driver.cuGraphLaunch(exec, handle), 0);
+  }
+  ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+  EXPECT_EQ(y.floats()[7], 42.0F);
+  const auto other = *OwnedStream::Create(*device_);
+  const Status after = Run(*executor, x.data(), y.data(), 8, other->ref());
+  EXPECT_TRUE(after.ok()) << after.message();
+  ASSERT_TRUE(device_->Synchronize(other->ref()).ok());
+  device::cuda::ScopedDevice current(*device_);
+  driver.cuGraphExecDestroy(exec);
+  driver.cuGraphDestroy(graph);
 }
 
 TEST_P(ExecutorFakeTest, AFailedEnqueueIsCountedAndDoesNotStick) {

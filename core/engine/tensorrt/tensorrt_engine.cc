@@ -1,9 +1,9 @@
 #include "core/engine/tensorrt/tensorrt_engine.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/engine/tensorrt/inspector_json.h"
 #include "core/engine/tensorrt/log.h"
 #include "core/engine/tensorrt/tensorrt_context.h"
 
@@ -58,26 +58,30 @@ Result<std::unique_ptr<TensorRtEngine>> TensorRtEngine::Deserialize(
   std::unique_ptr<TensorRtEngine> engine(new TensorRtEngine(library, info, device));
   TRTSCOPE_ASSIGN_OR_RETURN(engine->runtime_, library.CreateRuntime());
 
-  LogCapture log;
-  const abi::IRuntime& runtime = engine->runtime_;
-  if (options.allow_host_code) runtime.setEngineHostCodeAllowed(true);
-  // TensorRT copies what it needs: the plan is the only copy in host memory that is ours.
-  void* made = library.layout().Has(Method::kIRuntime_deserializeCudaEngine)
-                   ? runtime.deserializeCudaEngine(plan.data(), plan.size())
-                   : runtime.deserializeCudaEngine(plan.data(), plan.size(), nullptr);
-  engine->engine_ = abi::ICudaEngine(made, &library.layout());
-  if (!engine->engine_) {
-    const std::string text = log.Text();
-    return Internal(text.empty() ? "it returned no engine and logged no reason" : text);
-  }
+  if (options.allow_host_code) engine->runtime_.setEngineHostCodeAllowed(true);
+  TRTSCOPE_ASSIGN_OR_RETURN(engine->engine_, engine->DeserializeAbi(plan.data(), plan.size()));
   TRTSCOPE_RETURN_IF_ERROR(engine->ReadTensors());
   return engine;
+}
+
+Result<abi::ICudaEngine> TensorRtEngine::DeserializeAbi(const void* data, size_t size) const {
+  LogCapture log;
+  const abi::Layout& layout = library_.layout();
+  // TensorRT copies what it needs: the plan is the only copy in host memory that is ours.
+  void* made = layout.Has(Method::kIRuntime_deserializeCudaEngine)
+                   ? runtime_.deserializeCudaEngine(data, size)
+                   : runtime_.deserializeCudaEngine(data, size, nullptr);
+  abi::ICudaEngine engine(made, &layout);
+  if (engine) return engine;
+  const std::string text = log.Text();
+  return Internal(text.empty() ? "it returned no engine and logged no reason" : text);
 }
 
 TensorRtEngine::~TensorRtEngine() {
   ScopedDevice current(device_);
   // Where the device cannot be made current, the process is at its end and the driver gone.
   if (!current.status().ok()) return;
+  if (twin_) twin_.Destroy();
   engine_.Destroy();
   runtime_.Destroy();
 }
@@ -159,7 +163,7 @@ void TensorRtEngine::FindDataDependentOutputs() {
     return;
   }
   LogCapture quiet;
-  Result<abi::IExecutionContext> context = CreateAbiContext(/*with_memory=*/false);
+  Result<abi::IExecutionContext> context = CreateAbiContext(engine_, /*with_memory=*/false);
   // An engine that cannot have a context says so when its first one is asked for.
   if (!context.ok()) return;
   std::vector<std::vector<int64_t>> storage;
@@ -219,17 +223,18 @@ bool TensorRtEngine::OptimalValues(const TensorInfo& tensor, int64_t count,
   return true;
 }
 
-Result<abi::IExecutionContext> TensorRtEngine::CreateAbiContext(bool with_memory) const {
+Result<abi::IExecutionContext> TensorRtEngine::CreateAbiContext(const abi::ICudaEngine& engine,
+                                                                bool with_memory) const {
   const abi::Layout& layout = library_.layout();
   LogCapture log;
   void* made = nullptr;
   if (layout.Has(Method::kICudaEngine_createExecutionContext)) {
-    made = engine_.createExecutionContext(
+    made = engine.createExecutionContext(
         static_cast<int32_t>(with_memory ? abi::ExecutionContextAllocationStrategy::kSTATIC
                                          : abi::ExecutionContextAllocationStrategy::kUSER_MANAGED));
   } else {
-    made = with_memory ? engine_.createExecutionContext()
-                       : engine_.createExecutionContextWithoutDeviceMemory();
+    made = with_memory ? engine.createExecutionContext()
+                       : engine.createExecutionContextWithoutDeviceMemory();
   }
   abi::IExecutionContext context(made, &layout);
   if (!context) {
@@ -246,13 +251,30 @@ Result<abi::IExecutionContext> TensorRtEngine::CreateAbiContext(bool with_memory
   return context;
 }
 
+// The plan comes from the engine itself and is gone again when this returns.
+Status TensorRtEngine::MakeTwin() {
+  if (twin_) return OkStatus();
+  LogCapture log;
+  abi::IHostMemory plan(engine_.serialize(), &library_.layout());
+  if (!plan) return Internal(library_.label() + " could not serialize the engine" + log.Suffix());
+  Result<abi::ICudaEngine> twin = DeserializeAbi(plan.data(), plan.size());
+  plan.Destroy();
+  TRTSCOPE_ASSIGN_OR_RETURN(twin_, std::move(twin));
+  return OkStatus();
+}
+
 Result<std::unique_ptr<ExecutionContext>> TensorRtEngine::CreateContext(
     const ContextOptions& options) {
   ScopedDevice current(device_);
   TRTSCOPE_RETURN_IF_ERROR(current.status());
-  TRTSCOPE_ASSIGN_OR_RETURN(const abi::IExecutionContext context,
-                            CreateAbiContext(!options.user_managed_workspace));
-  auto made = std::make_unique<TensorRtContext>(*this, context, options);
+  const bool with_memory = !options.user_managed_workspace;
+  Result<abi::IExecutionContext> context = CreateAbiContext(engine_, with_memory);
+  if (context.status().code() == StatusCode::kUnsupported && options.layer_times) {
+    TRTSCOPE_RETURN_IF_ERROR(MakeTwin());
+    context = CreateAbiContext(twin_, with_memory);
+  }
+  TRTSCOPE_RETURN_IF_ERROR(context.status());
+  auto made = std::make_unique<TensorRtContext>(*this, *context, options);
   TRTSCOPE_RETURN_IF_ERROR(made->Init());
   return std::unique_ptr<ExecutionContext>(std::move(made));
 }
@@ -293,18 +315,7 @@ Result<std::string> TensorRtEngine::InspectorJson() {
   if (json.empty()) {
     return Internal(library_.label() + " gave no layer information" + log.Suffix());
   }
-  // Family 11 renames "Bindings"; readers of these files know the old name.
-  if (json.find("\"I/O Tensors\"") != json.npos) {
-    auto parsed = nlohmann::ordered_json::parse(json, nullptr, /*allow_exceptions=*/false);
-    if (parsed.is_object() && parsed.contains("I/O Tensors") && !parsed.contains("Bindings")) {
-      nlohmann::ordered_json renamed;
-      for (auto& [key, value] : parsed.items()) {
-        renamed[key == "I/O Tensors" ? "Bindings" : key] = std::move(value);
-      }
-      json = renamed.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    }
-  }
-  return json;
+  return NormalizeInspectorJson(json);
 }
 
 }  // namespace trtscope::engine::tensorrt

@@ -51,13 +51,19 @@ class TensorRtEngine final : public Engine {
   bool SpecifyOptimalInputs(const abi::IExecutionContext& context,
                             std::vector<std::vector<int64_t>>& storage) const;
   bool OptimalValues(const TensorInfo& tensor, int64_t count, std::vector<int64_t>& values) const;
-  Result<abi::IExecutionContext> CreateAbiContext(bool with_memory) const;
+  Result<abi::ICudaEngine> DeserializeAbi(const void* data, size_t size) const;
+  Result<abi::IExecutionContext> CreateAbiContext(const abi::ICudaEngine& engine,
+                                                  bool with_memory) const;
+  Status MakeTwin();
 
   const Library& library_;
   PlanInfo info_;
   device::cuda::CudaDevice& device_;
   abi::IRuntime runtime_;
   abi::ICudaEngine engine_;
+  // The same plan once more, where a plan of 8.6 lends its profiles to one context at a time: the
+  // context that measures layers then has an engine of its own, with weights of its own.
+  abi::ICudaEngine twin_;
   std::vector<TensorInfo> tensors_;
   int input_count_ = 0;
   int profile_count_ = 1;
