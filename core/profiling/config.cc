@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -41,6 +42,21 @@ std::string Quoted(std::string_view value) {
   out.append(value.substr(0, kMax));
   out += value.size() > kMax ? "...'" : "'";
   return out;
+}
+
+Result<uint32_t> CheckLayerInterval(int64_t calls) {
+  constexpr int64_t kMax = 1'000'000;
+  if (calls >= 0 && calls <= kMax) return static_cast<uint32_t>(calls);
+  return InvalidArgument("layer interval " + std::to_string(calls) +
+                         " is not a number of calls: expected 1 to " + std::to_string(kMax) +
+                         ", or 0 to choose by cost");
+}
+
+Result<uint32_t> ParseLayerInterval(std::string_view text) {
+  int64_t calls = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), calls);
+  if (error == std::errc() && end == text.data() + text.size()) return CheckLayerInterval(calls);
+  return InvalidArgument("layer interval " + Quoted(text) + " is not an integer");
 }
 
 std::string TemporaryFolder() {
@@ -82,6 +98,10 @@ struct Store {
     });
     read(kEnvFilter, [this](const char* value) -> Status {
       config.filter = value;
+      return OkStatus();
+    });
+    read(kEnvLayerInterval, [this](const char* value) -> Status {
+      TRTSCOPE_ASSIGN_OR_RETURN(config.layer_interval, ParseLayerInterval(value));
       return OkStatus();
     });
   }
@@ -248,6 +268,12 @@ Status SetFilter(std::string_view glob) {
     return InvalidArgument("profile filter is empty: expected a glob over engine ids, such as *");
   }
   Update([&](Config& config) { return Assign(config.filter, std::string(glob)); });
+  return OkStatus();
+}
+
+Status SetLayerInterval(int64_t calls) {
+  TRTSCOPE_ASSIGN_OR_RETURN(const uint32_t interval, CheckLayerInterval(calls));
+  Update([&](Config& config) { return Assign(config.layer_interval, interval); });
   return OkStatus();
 }
 

@@ -230,6 +230,7 @@ void EngineProfile::Apply() {
     }
     applied_generation_ = global.generation;
     level_ = effective.level;
+    layer_interval_ = effective.layer_interval;
     state.effective = std::move(effective);
     break;
   }

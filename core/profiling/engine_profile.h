@@ -83,6 +83,8 @@ class EngineProfile {
     return level_;
   }
   Level level() const { return level_; }
+  /// Config::layer_interval, as of the last Sync.
+  uint32_t layer_interval() const { return layer_interval_; }
 
   /// The inspector's JSON, kept for the TREX graph file.  Called at most once.  (engine mutex)
   void SetInspectorJson(std::string json);
@@ -112,6 +114,7 @@ class EngineProfile {
 
   uint64_t applied_generation_ = kNeverApplied;
   Level level_ = Level::kOff;
+  uint32_t layer_interval_ = 0;
   std::unique_ptr<State> state_;
 };
 

@@ -199,6 +199,7 @@ std::string ConfigJson() {
                      {"format", Name(config.format)},
                      {"path_prefix", config.path_prefix},
                      {"filter", config.filter},
+                     {"layer_interval", config.layer_interval},
                      {"generation", config.generation}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -257,7 +258,8 @@ std::string NamesJson() {
                      {{"level", kEnvLevel},
                       {"format", kEnvFormat},
                       {"path_prefix", kEnvPathPrefix},
-                      {"filter", kEnvFilter}}},
+                      {"filter", kEnvFilter},
+                      {"layer_interval", kEnvLayerInterval}}},
                     {"phases", std::move(phases)},
                     {"layer_category", kLayerCategory},
                     {"trace_files", kTraceFileSuffixes}};

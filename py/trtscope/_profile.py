@@ -71,8 +71,22 @@ def get_profile_filter() -> str:
     return str(profile_config()["filter"])
 
 
+def set_profile_layer_interval(calls: int) -> None:
+    """Which calls have their layers measured where that makes a call slower (TensorRT).
+
+    Args:
+        calls: one call in this many; 0 (the default) keeps what is added under a twentieth of the
+            engine's host time.
+    """
+    _libraries.core().set_profile_layer_interval(calls)
+
+
+def get_profile_layer_interval() -> int:
+    return int(profile_config()["layer_interval"])
+
+
 def profile_config() -> dict[str, Any]:
-    """One coherent copy: level, format, path_prefix, filter, generation."""
+    """One coherent copy: level, format, path_prefix, filter, layer_interval, generation."""
     config: dict[str, Any] = json.loads(_libraries.core().config_json())
     return config
 
@@ -116,6 +130,7 @@ class profile:  # noqa: N801 (used like a function)
         dir: folder of the trace files; by default a new one in the system's temporary folder.
         format: ``perfetto`` or ``trex``.
         filter: glob over engine ids.
+        layer_interval: see :func:`set_profile_layer_interval`.
         reset: start counting at zero, so that the block's tables hold the block alone.
     """
 
@@ -126,8 +141,10 @@ class profile:  # noqa: N801 (used like a function)
         format: Format | str = "perfetto",
         filter: str = "*",
         *,
+        layer_interval: int = 0,
         reset: bool = True,
     ) -> None:
+        self._layer_interval = layer_interval
         self._level, self._format, self._filter, self._reset = level, format, filter, reset
         self._dir = Path(dir) if dir is not None else None
         self._exit: ExitStack | None = None
@@ -154,6 +171,7 @@ class profile:  # noqa: N801 (used like a function)
             # is off meanwhile, so that no call writes under mixed settings.
             stack.callback(core.set_profile_level, before["level"])
             for setter, old in (
+                (core.set_profile_layer_interval, before["layer_interval"]),
                 (core.set_profile_filter, before["filter"]),
                 (core.set_profile_format, before["format"]),
                 (core.set_profile_path_prefix, before["path_prefix"]),
@@ -167,6 +185,7 @@ class profile:  # noqa: N801 (used like a function)
             core.set_profile_path_prefix(os.fspath(self.dir))
             core.set_profile_format(self._format)
             core.set_profile_filter(self._filter)
+            core.set_profile_layer_interval(self._layer_interval)
             core.set_profile_level(self._level)
             self._exit = stack.pop_all()
         return self

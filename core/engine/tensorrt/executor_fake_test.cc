@@ -148,6 +148,26 @@ TEST_P(ExecutorFakeTest, LayersAndSpansOfFinishedCallsAreCollected) {
   EXPECT_EQ(engine["layers"][2]["name"], "conv");
 }
 
+TEST_P(ExecutorFakeTest, OneCallInNIsMeasuredWhenNIsGiven) {
+  const auto stream = *OwnedStream::Create(*device_);
+  DeviceBuffer x(*device_, 256), y(*device_, 256);
+  ASSERT_TRUE(profiling::SetLayerInterval(4).ok());
+  ASSERT_TRUE(profiling::SetLevel(Level::kLayers).ok());
+  const auto executor = Make(kModel, "one in four");
+  ASSERT_NE(executor, nullptr);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(Run(*executor, x.data(), y.data(), 8, stream->ref()).ok());
+    ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+  }
+  {
+    Executor::Call collects(*executor);
+  }
+  EXPECT_TRUE(profiling::SetLayerInterval(0).ok());
+  const nlohmann::json engine = Timing("one in four");
+  ASSERT_EQ(engine["layers"].size(), 3u);
+  EXPECT_EQ(engine["layers"][0]["count"], 10);
+}
+
 TEST_P(ExecutorFakeTest, OnlyChangesReachTheContext) {
   const auto stream = *OwnedStream::Create(*device_);
   DeviceBuffer x(*device_, 256), y(*device_, 256);

@@ -52,6 +52,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--filter", default="*", metavar="GLOB", help="only engines whose id matches"
     )
+    parser.add_argument(
+        "--layer-interval",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="measure the layers of one TensorRT call in N; 0, the default, chooses by cost",
+    )
     parser.add_argument("--model", help="which model, if the package holds several")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -87,7 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out) if arguments.out else Path(f"{package.path.stem}-profile")
     off = _measure(runner, args, kwargs, arguments.warmup, arguments.iterations)
     with trtscope.profile(
-        level=arguments.level, dir=out, format=arguments.format, filter=arguments.filter
+        level=arguments.level,
+        dir=out,
+        format=arguments.format,
+        filter=arguments.filter,
+        layer_interval=arguments.layer_interval,
     ) as profile:
         on = _measure(runner, args, kwargs, 0, arguments.iterations)
     report = _report(package, profile, arguments, off, on)
