@@ -158,9 +158,9 @@ class Executor::Call {
   Executor& executor_;
   std::lock_guard<std::mutex> lock_;
   profiling::CallRecorder recorder_;
-  BoundContext* context_;  // that serves this call
+  BoundContext* context_;   // that serves this call
   bool capturing_ = false;  // the caller captures its stream into a graph of its own
-  int64_t begin_ns_ = 0;   // read when late layers may be measured, for the sampler
+  int64_t begin_ns_ = 0;    // read when late layers may be measured, for the sampler
 };
 
 }  // namespace trtscope::engine

@@ -28,7 +28,7 @@ struct Config {
   // One call in this many has its layers measured, where measuring makes a call slower (TensorRT);
   // 0: as many as add at most a twentieth to the engine's host time.
   uint32_t layer_interval = 0;
-  uint64_t generation = 0;   // grows by one with every change
+  uint64_t generation = 0;  // grows by one with every change
 
   friend bool operator==(const Config&, const Config&) = default;
 };

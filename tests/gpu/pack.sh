@@ -30,8 +30,11 @@ rm -f "$dir/gpu_test"
 # The LibTorch half for the torch over there.
 mkdir -p "$dir/2/lib"
 tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt --torch="${TORCH:-2.11}" \
-  //core:trtscope_core //core/runtime:libtrtscope_torch.so
+  //core:trtscope_core //core/runtime:libtrtscope_torch.so //tests/gpu:runtime_gpu_bench
 cp "$built/core/libtrtscope_core.so" "$built/core/runtime/libtrtscope_torch.so" "$dir/2/lib/"
+strip -o "$dir/bench" "$built/tests/gpu/runtime_gpu_bench"
+xz -6 -c "$dir/bench" >"$dir/2/runtime_gpu_bench.xz"
+rm -f "$dir/bench"
 cp "$ENGINES"/*.plan "$ENGINES"/*.npz "$dir/2/engines/"
 chmod -R u+w "$dir"
 du -sh "$dir"/[12]

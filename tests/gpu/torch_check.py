@@ -104,7 +104,7 @@ class Checks:
         self.compare("mlp", execute(engine, [x.t().contiguous().t()]))
 
     def check_data_dependent_output(self) -> None:
-        engine = make_engine(self.store, "nonzero_dds", ["x"], ["y"])
+        engine = make_engine(self.store, "nonzero_dds", ["x"], ["idx"])
         description = str(engine)
         shape = [
             int(n) for n in description.split("in x ")[1].split("[")[1].split("]")[0].split(",")

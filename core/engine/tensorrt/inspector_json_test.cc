@@ -14,7 +14,8 @@ std::string NameIn(const std::string& text) {
 
 TEST(InspectorJson, ValidTextStaysAsItIs) {
   const std::string text =
-      "{\"Layers\": [{\"Name\": \"a \\\"b\\\" \\u001e \\\\ \xc3\xa9\", \"n\": 1}],\n\t\"Bindings\": "
+      "{\"Layers\": [{\"Name\": \"a \\\"b\\\" \\u001e \\\\ \xc3\xa9\", \"n\": "
+      "1}],\n\t\"Bindings\": "
       "[]}";
   EXPECT_EQ(NormalizeInspectorJson(text), text);
 }
@@ -26,7 +27,10 @@ TEST(InspectorJson, RawControlCharactersAreEscaped) {
 }
 
 TEST(InspectorJson, OctetsThatAreNotUtf8AreReplaced) {
-  EXPECT_EQ(NameIn("{\"Layers\": [\"a\xff" "b\"]}"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(NameIn("{\"Layers\": [\"a\xff"
+                   "b\"]}"),
+            "a\xef\xbf\xbd"
+            "b");
 }
 
 TEST(InspectorJson, ABackslashThatEscapesNothingIsOne) {
