@@ -155,9 +155,13 @@ void Executor::Inspect() {
 }
 
 void Executor::CollectFinished() {
-  if (on_device_->timeline.pending() == 0) return;
-  on_device_->timeline.Collect();
-  on_device_->layers.Deliver(on_device_->timeline);
+  OnDevice& on = *on_device_;
+  if (on.timeline.pending() == 0) return;
+  const int64_t begin_ns = profiling::NowNs();
+  if (const size_t spans = on.timeline.Collect(); spans > 0) {
+    on.span_read_ns = (profiling::NowNs() - begin_ns) / static_cast<int64_t>(spans);
+  }
+  on.layers.Deliver(on.timeline);
 }
 
 Result<std::string> Executor::InspectorJson() {
@@ -200,9 +204,10 @@ Status Executor::Call::BindInputsOrFail(std::span<const TensorView> inputs,
       TRTSCOPE_ASSIGN_OR_RETURN(BoundContext* const measuring,
                                 e.on_device_->layers.ContextForCall());
       if (measuring != nullptr) context_ = measuring;
-      begin_ns_ = profiling::NowNs();  // a context is made once: no call pays for it
     }
   }
+  // After a context was made, which happens once: no call pays for it.
+  if (recorder_.phases() && e.on_device_ != nullptr && !capturing_) begin_ns_ = profiling::NowNs();
   BoundContext& context = *context_;
   bool infer = e.has_shape_tensors_ || !context.shapes_known();
   for (int i = 0; i < e.input_count_; ++i) {
@@ -267,9 +272,10 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
     TRTSCOPE_RETURN_IF_ERROR(on_device.order.Fork(callers_stream, stream));
   }
   TRTSCOPE_RETURN_IF_ERROR(on_device.order.Enter(stream));
-  if (recorder_.phases()) {
-    TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
-  }
+  on_device.spans.SetInterval(executor_.profile_->sample_interval());
+  const bool spanned = recorder_.phases() && (on_device.spans.Take() || measured_layers ||
+                                              executor_.profile_->has_listener());
+  if (spanned) TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
   recorder_.Enter(Phase::kEnqueueHost);
   Status enqueued =
       context_->Enqueue(stream, CudaGraphs() ? executor_.GraphsOf(*context_) : nullptr);
@@ -286,16 +292,23 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   TRTSCOPE_RETURN_IF_ERROR(std::move(timed));
   TRTSCOPE_RETURN_IF_ERROR(std::move(ordered));
   if (measured_layers) on_device.layers.Enqueued(recorder_.call(), on_device.timeline);
-  if (begin_ns_ != 0) {
-    LayerSampler& sampler = on_device.layers.sampler();
-    const int64_t host_ns = profiling::NowNs() - begin_ns_;
-    if (measured_layers) {
-      sampler.ObserveMeasured(host_ns + on_device.layers.delivery_ns());
-    } else {
-      sampler.ObservePlain(host_ns);
-    }
-  }
+  if (begin_ns_ != 0) ObserveCost(measured_layers, spanned);
   return OkStatus();
+}
+
+// What measuring adds: spans against calls without, layers against calls with spans at most.
+void Executor::Call::ObserveCost(bool measured_layers, bool spanned) {
+  OnDevice& on_device = *executor_.on_device_;
+  const int64_t host_ns = profiling::NowNs() - begin_ns_;
+  if (measured_layers) {
+    on_device.layers.sampler().ObserveMeasured(host_ns + on_device.span_read_ns +
+                                               on_device.layers.delivery_ns());
+  } else if (spanned) {
+    on_device.spans.ObserveMeasured(host_ns + on_device.span_read_ns);
+  } else {
+    on_device.spans.ObservePlain(host_ns);
+  }
+  if (!measured_layers && recorder_.layers()) on_device.layers.sampler().ObservePlain(host_ns);
 }
 
 }  // namespace trtscope::engine

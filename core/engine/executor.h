@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "core/engine/bound_context.h"
+#include "core/engine/call_sampler.h"
 #include "core/engine/engine.h"
 #include "core/engine/gpu_timeline.h"
 #include "core/engine/late_layers.h"
@@ -94,6 +95,8 @@ class Executor {
           graphs(device) {}
     device::Device& device;
     StreamOrder order;
+    CallSampler spans;         // which calls have a GPU span
+    int64_t span_read_ns = 0;  // what reading one took, lately
     GpuTimeline timeline;
     LateLayers layers;
     GraphCache graphs;  // of the plain context
@@ -153,6 +156,7 @@ class Executor::Call {
   Status BindInputsOrFail(std::span<const TensorView> inputs, device::StreamRef stream);
   Status EnqueueOrFail(device::StreamRef stream);
   Status EnqueueOnDevice(device::StreamRef stream);
+  void ObserveCost(bool measured_layers, bool spanned);
   Status Failed(Status status);  // marks the call when the status is an error
 
   Executor& executor_;
@@ -160,7 +164,7 @@ class Executor::Call {
   profiling::CallRecorder recorder_;
   BoundContext* context_;   // that serves this call
   bool capturing_ = false;  // the caller captures its stream into a graph of its own
-  int64_t begin_ns_ = 0;    // read when late layers may be measured, for the sampler
+  int64_t begin_ns_ = 0;    // read where the device may be measured, for the samplers
 };
 
 }  // namespace trtscope::engine

@@ -19,7 +19,7 @@ Status LateLayers::MakeContext() {
 }
 
 Result<BoundContext*> LateLayers::ContextForCall() {
-  sampler_.SetInterval(profile_.layer_interval());
+  sampler_.SetInterval(profile_.sample_interval());
   // The records of one call are kept at a time; the next waits its turn rather than replace them.
   if (refused_ || awaiting() || !sampler_.Take()) return static_cast<BoundContext*>(nullptr);
   if (context_ == nullptr) {

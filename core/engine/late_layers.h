@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "core/engine/bound_context.h"
+#include "core/engine/call_sampler.h"
 #include "core/engine/engine.h"
 #include "core/engine/gpu_timeline.h"
-#include "core/engine/layer_sampler.h"
 
 namespace trtscope::engine {
 
@@ -28,7 +28,7 @@ class LateLayers {
   LateLayers(device::Device& device, Engine& engine, profiling::EngineProfile& profile)
       : device_(device), engine_(engine), profile_(profile), graphs_(device) {}
 
-  LayerSampler& sampler() { return sampler_; }
+  CallSampler& sampler() { return sampler_; }
   /// Where the call that ContextForCall gave its context to runs.
   device::StreamRef stream() const { return stream_->ref(); }
   /// Graphs of the measuring context.
@@ -61,7 +61,7 @@ class LateLayers {
   device::Device& device_;
   Engine& engine_;
   profiling::EngineProfile& profile_;
-  LayerSampler sampler_;
+  CallSampler sampler_;
   std::unique_ptr<device::Stream> stream_;  // before the context, which asks it
   std::unique_ptr<BoundContext> context_;
   GraphCache graphs_;  // after the context that they replay: destroyed before it

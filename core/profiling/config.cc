@@ -44,19 +44,19 @@ std::string Quoted(std::string_view value) {
   return out;
 }
 
-Result<uint32_t> CheckLayerInterval(int64_t calls) {
+Result<uint32_t> CheckSampleInterval(int64_t calls) {
   constexpr int64_t kMax = 1'000'000;
   if (calls >= 0 && calls <= kMax) return static_cast<uint32_t>(calls);
-  return InvalidArgument("layer interval " + std::to_string(calls) +
+  return InvalidArgument("sample interval " + std::to_string(calls) +
                          " is not a number of calls: expected 1 to " + std::to_string(kMax) +
                          ", or 0 to choose by cost");
 }
 
-Result<uint32_t> ParseLayerInterval(std::string_view text) {
+Result<uint32_t> ParseSampleInterval(std::string_view text) {
   int64_t calls = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), calls);
-  if (error == std::errc() && end == text.data() + text.size()) return CheckLayerInterval(calls);
-  return InvalidArgument("layer interval " + Quoted(text) + " is not an integer");
+  if (error == std::errc() && end == text.data() + text.size()) return CheckSampleInterval(calls);
+  return InvalidArgument("sample interval " + Quoted(text) + " is not an integer");
 }
 
 std::string TemporaryFolder() {
@@ -100,8 +100,8 @@ struct Store {
       config.filter = value;
       return OkStatus();
     });
-    read(kEnvLayerInterval, [this](const char* value) -> Status {
-      TRTSCOPE_ASSIGN_OR_RETURN(config.layer_interval, ParseLayerInterval(value));
+    read(kEnvSampleInterval, [this](const char* value) -> Status {
+      TRTSCOPE_ASSIGN_OR_RETURN(config.sample_interval, ParseSampleInterval(value));
       return OkStatus();
     });
   }
@@ -271,9 +271,9 @@ Status SetFilter(std::string_view glob) {
   return OkStatus();
 }
 
-Status SetLayerInterval(int64_t calls) {
-  TRTSCOPE_ASSIGN_OR_RETURN(const uint32_t interval, CheckLayerInterval(calls));
-  Update([&](Config& config) { return Assign(config.layer_interval, interval); });
+Status SetSampleInterval(int64_t calls) {
+  TRTSCOPE_ASSIGN_OR_RETURN(const uint32_t interval, CheckSampleInterval(calls));
+  Update([&](Config& config) { return Assign(config.sample_interval, interval); });
   return OkStatus();
 }
 

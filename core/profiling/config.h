@@ -25,9 +25,9 @@ struct Config {
   Format format = Format::kPerfetto;
   std::string path_prefix;   // folder of the trace files; the system's temporary one by default
   std::string filter = "*";  // glob over engine ids
-  // One call in this many has its layers measured, where measuring makes a call slower (TensorRT);
-  // 0: as many as add at most a twentieth to the engine's host time.
-  uint32_t layer_interval = 0;
+  // One call in this many is measured on the device (its GPU span; at kLayers, its layers), where
+  // measuring makes a call slower; 0: as many as add at most a twentieth to the host's time.
+  uint32_t sample_interval = 0;
   uint64_t generation = 0;  // grows by one with every change
 
   friend bool operator==(const Config&, const Config&) = default;
@@ -59,7 +59,7 @@ Status SetPathPrefix(std::string_view folder);
 Status SetFilter(std::string_view glob);
 
 /// Calls, from 1; 0 chooses by cost.  Refused when negative or above 1,000,000.
-Status SetLayerInterval(int64_t calls);
+Status SetSampleInterval(int64_t calls);
 
 /// set_profile_execution of the RFC: on turns `off` into `layers` and keeps any other level.
 Status SetExecution(bool enabled);

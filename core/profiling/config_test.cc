@@ -215,16 +215,16 @@ ChildOutput RunWithEnvironment(const std::string& assignments) {
   return out;
 }
 
-TEST(LayerIntervalTest, TakesCallsAndRefusesTheRest) {
+TEST(SampleIntervalTest, TakesCallsAndRefusesTheRest) {
   for (const int64_t calls : {1, 1'000'000, 0}) {
-    EXPECT_TRUE(SetLayerInterval(calls).ok());
-    EXPECT_EQ(Snapshot().layer_interval, calls);
+    EXPECT_TRUE(SetSampleInterval(calls).ok());
+    EXPECT_EQ(Snapshot().sample_interval, calls);
   }
   for (const int64_t calls : {-1, 1'000'001}) {
-    const Status refused = SetLayerInterval(calls);
+    const Status refused = SetSampleInterval(calls);
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
     EXPECT_NE(refused.message().find(std::to_string(calls)), std::string_view::npos);
-    EXPECT_EQ(Snapshot().layer_interval, 0u);
+    EXPECT_EQ(Snapshot().sample_interval, 0u);
   }
 }
 
@@ -232,13 +232,13 @@ TEST(EnvironmentTest, GivesTheInitialValues) {
   const TempFolder folder;
   const ChildOutput child = RunWithEnvironment(
       "TORCHTRT_PROFILE_LEVEL=phases TORCHTRT_PROFILE_FORMAT=trex TORCHTRT_PROFILE_FILTER='a*' "
-      "TORCHTRT_PROFILE_LAYER_INTERVAL=7 "
+      "TORCHTRT_PROFILE_SAMPLE_INTERVAL=7 "
       "TORCHTRT_PROFILE_PATH_PREFIX=" +
       folder.path() + "/new");
   EXPECT_EQ(child.config.at("level"), "phases");
   EXPECT_EQ(child.config.at("format"), "trex");
   EXPECT_EQ(child.config.at("filter"), "a*");
-  EXPECT_EQ(child.config.at("layer_interval"), 7);
+  EXPECT_EQ(child.config.at("sample_interval"), 7);
   EXPECT_EQ(child.config.at("path_prefix"), folder.path() + "/new");
   EXPECT_TRUE(child.complaints.empty());
 }
@@ -246,18 +246,18 @@ TEST(EnvironmentTest, GivesTheInitialValues) {
 TEST(EnvironmentTest, BadValuesAreNamedOnceAndIgnored) {
   const ChildOutput child = RunWithEnvironment(
       "TORCHTRT_PROFILE_LEVEL=loud TORCHTRT_PROFILE_FORMAT=trex "
-      "TORCHTRT_PROFILE_LAYER_INTERVAL=often "
+      "TORCHTRT_PROFILE_SAMPLE_INTERVAL=often "
       "TORCHTRT_PROFILE_PATH_PREFIX=/dev/null/x");
   EXPECT_EQ(child.config.at("level"), "off");
   EXPECT_EQ(child.config.at("format"), "trex");
   EXPECT_NE(child.config.at("path_prefix"), "/dev/null/x");
-  EXPECT_EQ(child.config.at("layer_interval"), 0);
+  EXPECT_EQ(child.config.at("sample_interval"), 0);
   ASSERT_EQ(child.complaints.size(), 3u);
   EXPECT_NE(child.complaints[0].find("TORCHTRT_PROFILE_LEVEL"), std::string::npos);
   EXPECT_NE(child.complaints[0].find("'loud'"), std::string::npos);
   EXPECT_NE(child.complaints[0].find("off, delegate, phases, layers"), std::string::npos);
   EXPECT_NE(child.complaints[1].find("TORCHTRT_PROFILE_PATH_PREFIX"), std::string::npos);
-  EXPECT_NE(child.complaints[2].find("TORCHTRT_PROFILE_LAYER_INTERVAL"), std::string::npos);
+  EXPECT_NE(child.complaints[2].find("TORCHTRT_PROFILE_SAMPLE_INTERVAL"), std::string::npos);
   EXPECT_NE(child.complaints[2].find("'often'"), std::string::npos);
 }
 

@@ -230,7 +230,7 @@ void EngineProfile::Apply() {
     }
     applied_generation_ = global.generation;
     level_ = effective.level;
-    layer_interval_ = effective.layer_interval;
+    sample_interval_ = effective.sample_interval;
     state.effective = std::move(effective);
     break;
   }
@@ -313,6 +313,8 @@ void EngineProfile::RecordGpuSpan(const GpuSpan& span) {
     state.stats->AddDropped(1);
   }
 }
+
+bool EngineProfile::has_listener() const { return state_->listener() != nullptr; }
 
 void EngineProfile::SetObserver(CallObserver* observer) { state_->observer = observer; }
 

@@ -83,8 +83,8 @@ class EngineProfile {
     return level_;
   }
   Level level() const { return level_; }
-  /// Config::layer_interval, as of the last Sync.
-  uint32_t layer_interval() const { return layer_interval_; }
+  /// Config::sample_interval, as of the last Sync.
+  uint32_t sample_interval() const { return sample_interval_; }
 
   /// The inspector's JSON, kept for the TREX graph file.  Called at most once.  (engine mutex)
   void SetInspectorJson(std::string json);
@@ -100,6 +100,8 @@ class EngineProfile {
 
   /// Who else hears of what is measured; null for nobody.  Borrowed.  (engine mutex)
   void SetObserver(CallObserver* observer);
+  /// Whether somebody hears of this call: then it is measured whole, and not sampled.
+  bool has_listener() const;
 
  private:
   friend class CallRecorder;
@@ -114,7 +116,7 @@ class EngineProfile {
 
   uint64_t applied_generation_ = kNeverApplied;
   Level level_ = Level::kOff;
-  uint32_t layer_interval_ = 0;
+  uint32_t sample_interval_ = 0;
   std::unique_ptr<State> state_;
 };
 

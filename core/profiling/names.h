@@ -31,7 +31,7 @@ inline constexpr std::string_view kEnvLevel = "TORCHTRT_PROFILE_LEVEL";
 inline constexpr std::string_view kEnvFormat = "TORCHTRT_PROFILE_FORMAT";
 inline constexpr std::string_view kEnvPathPrefix = "TORCHTRT_PROFILE_PATH_PREFIX";
 inline constexpr std::string_view kEnvFilter = "TORCHTRT_PROFILE_FILTER";
-inline constexpr std::string_view kEnvLayerInterval = "TORCHTRT_PROFILE_LAYER_INTERVAL";
+inline constexpr std::string_view kEnvSampleInterval = "TORCHTRT_PROFILE_SAMPLE_INTERVAL";
 
 /// A part of one engine call.  kDelegate is the whole call; the others lie inside it, except
 /// kGpu, which is measured by device events and may end later.

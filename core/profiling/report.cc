@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,6 +75,20 @@ std::string Layout(const std::vector<std::vector<std::string>>& rows) {
     out += '\n';
   }
   return out;
+}
+
+/// Device time of all calls, of which some were measured: scaled from those, and marked so.
+std::string DeviceMs(std::span<const EngineSnapshot> engines) {
+  uint64_t total = 0;
+  bool scaled = false;
+  for (const EngineSnapshot& engine : engines) {
+    const Histogram& gpu = Times(engine, Phase::kGpu);
+    if (gpu.count() == 0) continue;
+    const bool all = gpu.count() >= engine.calls;
+    total += all ? gpu.total() : gpu.total() / gpu.count() * engine.calls;
+    scaled |= !all;
+  }
+  return (scaled ? "~" : "") + Ms(total);
 }
 
 bool AlwaysShown(Phase phase) {
@@ -151,7 +166,8 @@ std::string TimingTable() {
   }
 
   const auto row = [&](std::string name, uint64_t row_calls, uint64_t row_errors,
-                       const std::array<Histogram, kPhaseCount>& phases) {
+                       const std::array<Histogram, kPhaseCount>& phases,
+                       std::span<const EngineSnapshot> of) {
     const Histogram& total = phases[static_cast<size_t>(Phase::kDelegate)];
     std::vector<std::string> cells = {std::move(name), std::to_string(row_calls)};
     if (errors != 0) cells.push_back(std::to_string(row_errors));
@@ -159,7 +175,9 @@ std::string TimingTable() {
     cells.push_back(Ms(total.Percentile(50)));
     cells.push_back(Ms(total.Percentile(99)));
     for (const PhaseInfo* info : columns) {
-      cells.push_back(Ms(phases[static_cast<size_t>(info->phase)].total()));
+      cells.push_back(info->phase == Phase::kGpu
+                          ? DeviceMs(of)
+                          : Ms(phases[static_cast<size_t>(info->phase)].total()));
     }
     return cells;
   };
@@ -170,9 +188,10 @@ std::string TimingTable() {
   for (const char* name : {"total ms", "p50 ms", "p99 ms"}) rows[0].push_back(name);
   for (const PhaseInfo* info : columns) rows[0].push_back(std::string(info->column));
   for (const EngineSnapshot& engine : engines) {
-    rows.push_back(row(Printable(engine.id), engine.calls, engine.errors, engine.phases));
+    rows.push_back(row(Printable(engine.id), engine.calls, engine.errors, engine.phases,
+                       std::span(&engine, 1)));
   }
-  rows.push_back(row("ALL", calls, errors, all));
+  rows.push_back(row("ALL", calls, errors, all, engines));
 
   std::string out = Layout(rows);
   if (engines.empty()) {
@@ -199,7 +218,7 @@ std::string ConfigJson() {
                      {"format", Name(config.format)},
                      {"path_prefix", config.path_prefix},
                      {"filter", config.filter},
-                     {"layer_interval", config.layer_interval},
+                     {"sample_interval", config.sample_interval},
                      {"generation", config.generation}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -259,7 +278,7 @@ std::string NamesJson() {
                       {"format", kEnvFormat},
                       {"path_prefix", kEnvPathPrefix},
                       {"filter", kEnvFilter},
-                      {"layer_interval", kEnvLayerInterval}}},
+                      {"sample_interval", kEnvSampleInterval}}},
                     {"phases", std::move(phases)},
                     {"layer_category", kLayerCategory},
                     {"trace_files", kTraceFileSuffixes}};

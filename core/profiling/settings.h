@@ -21,7 +21,7 @@ struct Effective {
   Level level = Level::kOff;
   Format format = Format::kPerfetto;
   std::string path_prefix;
-  uint32_t layer_interval = 0;
+  uint32_t sample_interval = 0;
 };
 
 /// The filter narrows the global level only: an engine with a level of its own is not asked.
@@ -34,7 +34,7 @@ inline Effective Resolve(const Config& global, const OwnSettings& own, std::stri
   }
   out.format = own.format.value_or(global.format);
   out.path_prefix = own.path_prefix.value_or(global.path_prefix);
-  out.layer_interval = global.layer_interval;
+  out.sample_interval = global.sample_interval;
   return out;
 }
 

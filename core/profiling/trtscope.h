@@ -26,10 +26,10 @@ TRTSCOPE_API int trtscope_set_profile_format(const char* format);
 TRTSCOPE_API int trtscope_set_profile_path_prefix(const char* folder);
 TRTSCOPE_API int trtscope_set_profile_filter(const char* glob);
 TRTSCOPE_API int trtscope_set_profile_execution(int enabled);
-/// One call in `calls` has its layers measured, where that makes it slower; 0 chooses by cost.
-TRTSCOPE_API int trtscope_set_profile_layer_interval(int calls);
+/// One call in `calls` is measured on the GPU (span, layers); 0 chooses by cost.
+TRTSCOPE_API int trtscope_set_profile_sample_interval(int calls);
 
-/// The configuration as JSON: level, format, path_prefix, filter, layer_interval, generation.
+/// The configuration as JSON: level, format, path_prefix, filter, sample_interval, generation.
 TRTSCOPE_API char* trtscope_get_config(void);
 TRTSCOPE_API char* trtscope_timing_table(void);
 TRTSCOPE_API char* trtscope_timing_json(void);

@@ -86,8 +86,8 @@ int trtscope_set_profile_filter(const char* glob) {
 int trtscope_set_profile_execution(int enabled) {
   return profiling::Call([&] { return profiling::SetExecution(enabled != 0); });
 }
-int trtscope_set_profile_layer_interval(int calls) {
-  return profiling::Call([&] { return profiling::SetLayerInterval(calls); });
+int trtscope_set_profile_sample_interval(int calls) {
+  return profiling::Call([&] { return profiling::SetSampleInterval(calls); });
 }
 
 char* trtscope_get_config(void) { return profiling::Text(profiling::ConfigJson); }

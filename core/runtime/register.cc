@@ -84,10 +84,10 @@ void RegisterOperators(torch::Library& m) {
   m.def("set_profile_filter(str glob) -> ()",
         [](const std::string& glob) { ThrowIfError(profiling::SetFilter(glob)); });
   m.def("get_profile_filter() -> str", [] { return profiling::Snapshot().filter; });
-  m.def("set_profile_layer_interval(int calls) -> ()",
-        [](int64_t calls) { ThrowIfError(profiling::SetLayerInterval(calls)); });
-  m.def("get_profile_layer_interval() -> int",
-        [] { return int64_t{profiling::Snapshot().layer_interval}; });
+  m.def("set_profile_sample_interval(int calls) -> ()",
+        [](int64_t calls) { ThrowIfError(profiling::SetSampleInterval(calls)); });
+  m.def("get_profile_sample_interval() -> int",
+        [] { return int64_t{profiling::Snapshot().sample_interval}; });
   m.def("set_cudagraphs_mode(int mode) -> ()", [](int64_t mode) {
     TORCH_CHECK(mode == 0 || mode == 1, "CUDA graphs mode ", mode,
                 " is not one of: 0 (off), 1 (a graph for each engine)");

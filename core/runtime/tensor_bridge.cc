@@ -1,7 +1,7 @@
 #include "core/runtime/tensor_bridge.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_ops.h>
 #include <dlfcn.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 
@@ -89,7 +89,10 @@ at::Tensor EmptyTensor(const engine::Dims& shape, DataType type, device::DeviceI
   if (device.type == device::DeviceType::kHost) {
     return at::detail::empty_cpu(sizes, ToTorch(type));
   }
-  return at::empty(sizes, at::TensorOptions().dtype(ToTorch(type)).device(ToTorch(device)));
+  // Straight to CUDA's kernel: choosing it by the options first costs a second dispatch.
+  return at::_ops::empty_memory_format::redispatch(
+      c10::DispatchKeySet(c10::DispatchKey::CUDA), c10::fromIntArrayRefSlow(sizes), ToTorch(type),
+      c10::kStrided, ToTorch(device), /*pin_memory=*/false, /*memory_format=*/std::nullopt);
 }
 
 namespace {

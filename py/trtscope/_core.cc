@@ -146,8 +146,8 @@ PYBIND11_MODULE(_core, m) {
         [](const std::string& folder) { Set(trtscope_set_profile_path_prefix, folder.c_str()); });
   m.def("set_profile_filter",
         [](const std::string& glob) { Set(trtscope_set_profile_filter, glob.c_str()); });
-  m.def("set_profile_layer_interval",
-        [](int calls) { Set(trtscope_set_profile_layer_interval, calls); });
+  m.def("set_profile_sample_interval",
+        [](int calls) { Set(trtscope_set_profile_sample_interval, calls); });
   m.def("set_profile_execution",
         [](bool enabled) { Set(trtscope_set_profile_execution, enabled ? 1 : 0); });
 

@@ -71,22 +71,25 @@ def get_profile_filter() -> str:
     return str(profile_config()["filter"])
 
 
-def set_profile_layer_interval(calls: int) -> None:
-    """Which calls have their layers measured where that makes a call slower (TensorRT).
+def set_profile_sample_interval(calls: int) -> None:
+    """Which calls are measured on the GPU: their device time and, at ``layers``, their layers.
+
+    Both cost host time (events recorded and read, a context with a profiler), so by default not
+    every call pays for them.  Engines on the host are measured at every call.
 
     Args:
-        calls: one call in this many; 0 (the default) keeps what is added under a twentieth of the
-            engine's host time.
+        calls: one call in this many; 0 (the default) keeps what each of the two adds under a
+            twentieth of the engine's host time.
     """
-    _libraries.core().set_profile_layer_interval(calls)
+    _libraries.core().set_profile_sample_interval(calls)
 
 
-def get_profile_layer_interval() -> int:
-    return int(profile_config()["layer_interval"])
+def get_profile_sample_interval() -> int:
+    return int(profile_config()["sample_interval"])
 
 
 def profile_config() -> dict[str, Any]:
-    """One coherent copy: level, format, path_prefix, filter, layer_interval, generation."""
+    """One coherent copy: level, format, path_prefix, filter, sample_interval, generation."""
     config: dict[str, Any] = json.loads(_libraries.core().config_json())
     return config
 
@@ -130,7 +133,7 @@ class profile:  # noqa: N801 (used like a function)
         dir: folder of the trace files; by default a new one in the system's temporary folder.
         format: ``perfetto`` or ``trex``.
         filter: glob over engine ids.
-        layer_interval: see :func:`set_profile_layer_interval`.
+        sample_interval: see :func:`set_profile_sample_interval`.
         reset: start counting at zero, so that the block's tables hold the block alone.
     """
 
@@ -141,10 +144,10 @@ class profile:  # noqa: N801 (used like a function)
         format: Format | str = "perfetto",
         filter: str = "*",
         *,
-        layer_interval: int = 0,
+        sample_interval: int = 0,
         reset: bool = True,
     ) -> None:
-        self._layer_interval = layer_interval
+        self._sample_interval = sample_interval
         self._level, self._format, self._filter, self._reset = level, format, filter, reset
         self._dir = Path(dir) if dir is not None else None
         self._exit: ExitStack | None = None
@@ -171,7 +174,7 @@ class profile:  # noqa: N801 (used like a function)
             # is off meanwhile, so that no call writes under mixed settings.
             stack.callback(core.set_profile_level, before["level"])
             for setter, old in (
-                (core.set_profile_layer_interval, before["layer_interval"]),
+                (core.set_profile_sample_interval, before["sample_interval"]),
                 (core.set_profile_filter, before["filter"]),
                 (core.set_profile_format, before["format"]),
                 (core.set_profile_path_prefix, before["path_prefix"]),
@@ -185,7 +188,7 @@ class profile:  # noqa: N801 (used like a function)
             core.set_profile_path_prefix(os.fspath(self.dir))
             core.set_profile_format(self._format)
             core.set_profile_filter(self._filter)
-            core.set_profile_layer_interval(self._layer_interval)
+            core.set_profile_sample_interval(self._sample_interval)
             core.set_profile_level(self._level)
             self._exit = stack.pop_all()
         return self

@@ -513,7 +513,7 @@ TEST_F(GpuTest, LayersAfterTheCallersStreamIsGone) {
   auto profile = profiling::EngineProfile::Register(
       {"stream gone", bench->engine().plan().hash, "tensorrt", "gpu_test"});
   const auto executor = *engine::Executor::Create(bench->TakeEngine(), std::move(profile));
-  ASSERT_TRUE(profiling::SetLayerInterval(1).ok());
+  ASSERT_TRUE(profiling::SetSampleInterval(1).ok());
   ASSERT_TRUE(profiling::SetLevel(profiling::Level::kLayers).ok());
   for (int i = 0; i < 4; ++i) {
     const auto gone = *OwnedStream::Create(Gpu());
@@ -526,7 +526,7 @@ TEST_F(GpuTest, LayersAfterTheCallersStreamIsGone) {
     engine::Executor::Call collects(*executor);
   }
   ASSERT_TRUE(profiling::SetLevel(profiling::Level::kOff).ok());
-  ASSERT_TRUE(profiling::SetLayerInterval(0).ok());
+  ASSERT_TRUE(profiling::SetSampleInterval(0).ok());
   const auto timing = nlohmann::json::parse(profiling::TimingJson());
   for (const auto& row : timing["engines"]) {
     if (row["name"] != "stream gone") continue;

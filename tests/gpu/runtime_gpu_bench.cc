@@ -30,6 +30,7 @@
 #include "core/engine/tensorrt/tensorrt_engine.h"
 #include "core/profiling/config.h"
 #include "core/runtime/engine_state.h"
+#include "core/runtime/tensor_bridge.h"
 #include "core/runtime/torch_engine.h"
 #include "tests/gpu/npz.h"
 
@@ -94,6 +95,36 @@ class Bare {
   }
   abi::IExecutionContext context_;
   std::vector<at::Tensor> outputs_;
+};
+
+/// The least that a GPU span of every call takes: a pair of events around it, read once complete.
+class Timed {
+ public:
+  explicit Timed(device::cuda::CudaDevice& gpu) {
+    for (Pair& pair : pairs_) {
+      pair.begin = OrDie(gpu.CreateEvent(/*timing=*/true));
+      pair.end = OrDie(gpu.CreateEvent(/*timing=*/true));
+    }
+  }
+  void Call(Bare& bare, void* handle) {
+    while (read_ < next_ && *At(read_).end->Query()) {
+      total_ns_ += *At(read_).end->ElapsedNs(*At(read_).begin);
+      ++read_;
+    }
+    Pair& pair = At(next_++);
+    (void)pair.begin->Record({device::DeviceType::kCuda, handle}).ok();
+    bare.Enqueue(handle);
+    (void)pair.end->Record({device::DeviceType::kCuda, handle}).ok();
+  }
+
+ private:
+  struct Pair {
+    std::unique_ptr<device::Event> begin, end;
+  };
+  Pair& At(size_t n) { return pairs_[n % std::size(pairs_)]; }
+  Pair pairs_[64];
+  size_t next_ = 0, read_ = 0;
+  int64_t total_ns_ = 0;
 };
 
 struct Variant {
@@ -182,6 +213,7 @@ void Bench(const std::string& plan) {
     return [level, graphs] {
       engine::SetCudaGraphs(graphs);
       (void)profiling::SetLevel(level).ok();
+      (void)profiling::SetSampleInterval(0).ok();
     };
   };
 
@@ -191,6 +223,10 @@ void Bench(const std::string& plan) {
   Bare emitting(static_cast<const TensorRtEngine&>(*second), inputs);
   engine::tensorrt::ProfilerCallback profiler(engine.library().layout().family());
   emitting.EmitProfile(profiler);
+  device::cuda::CudaDevice& gpu = *OrDie(device::cuda::GetCudaDevice(0));
+  const auto begin = OrDie(gpu.CreateEvent(/*timing=*/true));
+  const auto end = OrDie(gpu.CreateEvent(/*timing=*/true));
+  Timed timed(gpu);
   for (const bool default_stream : {false, true}) {
     const c10::Stream stream =
         default_stream ? cuda.getDefaultStream(device) : cuda.getStreamFromGlobalPool(device);
@@ -200,10 +236,33 @@ void Bench(const std::string& plan) {
     std::vector<Variant> variants = {
         {"bare enqueueV3", off, [&] { bare.Enqueue(handle); }, {}},
         {"bare, emits-profile true", off, [&] { emitting.Enqueue(handle); }, {}},
+        {"bare, a timing event before and after",
+         off,
+         [&] {
+           (void)begin->Record({device::DeviceType::kCuda, handle}).ok();
+           bare.Enqueue(handle);
+           (void)end->Record({device::DeviceType::kCuda, handle}).ok();
+         },
+         {}},
+        {"bare, the same and read when done", off, [&] { timed.Call(bare, handle); }, {}},
         {"off", off, execute, {}},
         {"delegate", at_level(profiling::Level::kDelegate, false), execute, {}},
         {"phases", at_level(profiling::Level::kPhases, false), execute, {}},
+        {"phases, every call's GPU span",
+         [&] {
+           at_level(profiling::Level::kPhases, false)();
+           (void)profiling::SetSampleInterval(1).ok();
+         },
+         execute,
+         {}},
         {"layers", at_level(profiling::Level::kLayers, false), execute, {}},
+        {"layers of every call",
+         [&] {
+           at_level(profiling::Level::kLayers, false)();
+           (void)profiling::SetSampleInterval(1).ok();
+         },
+         execute,
+         {}},
         {"off, graphs", at_level(profiling::Level::kOff, true), execute, {}},
         {"phases, graphs", at_level(profiling::Level::kPhases, true), execute, {}},
         {"layers, graphs", at_level(profiling::Level::kLayers, true), execute, {}},
@@ -212,6 +271,46 @@ void Bench(const std::string& plan) {
     off();
     cuda.exchangeStream(before);
   }
+}
+
+// What the pieces cost that every call or every measured one needs: the floor of what it can add.
+void Primitives() {
+  device::cuda::CudaDevice& gpu = *OrDie(device::cuda::GetCudaDevice(0));
+  const auto stream = OrDie(device::cuda::OwnedStream::Create(gpu));
+  const auto plain = OrDie(gpu.CreateEvent(/*timing=*/false));
+  const auto begin = OrDie(gpu.CreateEvent(/*timing=*/true));
+  const auto end = OrDie(gpu.CreateEvent(/*timing=*/true));
+  const auto time = [&](const char* what, const std::function<void()>& piece) {
+    std::vector<double> us;
+    for (int round = 0; round < kRounds; ++round) {
+      (void)gpu.Synchronize(stream->ref()).ok();
+      const auto start = Clock::now();
+      for (int i = 0; i < kCalls; ++i) piece();
+      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
+                   kCalls);
+    }
+    std::nth_element(us.begin(), us.begin() + kRounds / 2, us.end());
+    std::printf("| %s | %.2f |\n", what, us[kRounds / 2]);
+  };
+  std::printf("| piece | us |\n|---|---|\n");
+  time("making the device current where it is", [&] { device::cuda::ScopedDevice current(gpu); });
+  time("asking whether a stream is captured", [&] { (void)gpu.IsCapturing(stream->ref()); });
+  time("recording an event", [&] { (void)plain->Record(stream->ref()).ok(); });
+  time("recording an event with timing", [&] { (void)begin->Record(stream->ref()).ok(); });
+  (void)begin->Record(stream->ref()).ok();
+  (void)end->Record(stream->ref()).ok();
+  time("asking a complete event", [&] { (void)end->Query().ok(); });
+  time("time between two events", [&] { (void)end->ElapsedNs(*begin).ok(); });
+  time("torch's current stream", [] { (void)CurrentStream({device::DeviceType::kCuda, 0}); });
+  const engine::Dims shape{8, 16};
+  time("a block from torch's allocator, and back", [] {
+    static c10::Allocator* const allocator = c10::GetAllocator(c10::kCUDA);
+    (void)allocator->allocate(512);
+  });
+  time("an output from torch's allocator", [&] {
+    (void)EmptyTensor(shape, engine::DataType::kFloat32, {device::DeviceType::kCuda, 0});
+  });
+  std::printf("\n");
 }
 
 }  // namespace
@@ -224,6 +323,8 @@ int main() {
     return 1;
   }
   trtscope::engine::AddLibraryPath(trtscope::runtime::Environment("TRTSCOPE_GPU_TENSORRT86"));
+  (void)at::rand({1}, at::TensorOptions().device(at::kCUDA));  // torch makes its context current
+  trtscope::runtime::Primitives();
   std::printf(
       "| engine | stream | variant | us a call | quartiles | over bare | ratio |\n"
       "|---|---|---|---|---|---|---|\n");

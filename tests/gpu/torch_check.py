@@ -151,6 +151,7 @@ class Checks:
 
     def check_layers_and_gpu_spans(self) -> None:
         torch.ops.tensorrt.set_profile_path_prefix(tempfile.mkdtemp())
+        torch.ops.tensorrt.set_profile_sample_interval(1)
         summary = {}
         for plan, (engine, inputs) in self.engines.items():
             torch.ops.tensorrt.reset_engine_timing()
@@ -173,6 +174,7 @@ class Checks:
                 "layer_sum_us": round(per_call / 1e3, 1),
                 "gpu_p50_us": round(gpu["p50_ns"] / 1e3, 1),
             }
+        torch.ops.tensorrt.set_profile_sample_interval(0)
         print(torch.ops.tensorrt.dump_engine_timing())
         self.measured["layers"] = summary
 

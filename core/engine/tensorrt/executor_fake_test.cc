@@ -39,10 +39,12 @@ class ExecutorFakeTest : public ::testing::TestWithParam<FakeCase> {
   void SetUp() override {
     device_ = *device::cuda::GetCudaDevice(0);
     profiling::ResetTiming();
+    EXPECT_TRUE(profiling::SetSampleInterval(1).ok());
   }
   void TearDown() override {
     SetCudaGraphs(false);
     EXPECT_TRUE(profiling::SetLevel(Level::kOff).ok());
+    EXPECT_TRUE(profiling::SetSampleInterval(0).ok());
     const fakes::FakeTensorRtStats after = fakes::StatsOf(GetParam());
     EXPECT_EQ(after.contexts, 0);
     EXPECT_EQ(after.engines, 0);
@@ -151,7 +153,7 @@ TEST_P(ExecutorFakeTest, LayersAndSpansOfFinishedCallsAreCollected) {
 TEST_P(ExecutorFakeTest, OneCallInNIsMeasuredWhenNIsGiven) {
   const auto stream = *OwnedStream::Create(*device_);
   DeviceBuffer x(*device_, 256), y(*device_, 256);
-  ASSERT_TRUE(profiling::SetLayerInterval(4).ok());
+  ASSERT_TRUE(profiling::SetSampleInterval(4).ok());
   ASSERT_TRUE(profiling::SetLevel(Level::kLayers).ok());
   const auto executor = Make(kModel, "one in four");
   ASSERT_NE(executor, nullptr);
@@ -162,10 +164,31 @@ TEST_P(ExecutorFakeTest, OneCallInNIsMeasuredWhenNIsGiven) {
   {
     Executor::Call collects(*executor);
   }
-  EXPECT_TRUE(profiling::SetLayerInterval(0).ok());
   const nlohmann::json engine = Timing("one in four");
   ASSERT_EQ(engine["layers"].size(), 3u);
   EXPECT_EQ(engine["layers"][0]["count"], 10);
+  EXPECT_EQ(engine["phases"]["gpu"]["count"], 10);
+}
+
+// By cost: some calls are measured, of every engine, and the table says what is scaled.
+TEST_P(ExecutorFakeTest, SampledByCost) {
+  const auto stream = *OwnedStream::Create(*device_);
+  DeviceBuffer x(*device_, 256), y(*device_, 256);
+  ASSERT_TRUE(profiling::SetSampleInterval(0).ok());
+  ASSERT_TRUE(profiling::SetLevel(Level::kPhases).ok());
+  const auto executor = Make(kModel, "by cost");
+  ASSERT_NE(executor, nullptr);
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_TRUE(Run(*executor, x.data(), y.data(), 8, stream->ref()).ok());
+    ASSERT_TRUE(device_->Synchronize(stream->ref()).ok());
+  }
+  {
+    Executor::Call collects(*executor);
+  }
+  const nlohmann::json gpu = Timing("by cost")["phases"]["gpu"];
+  EXPECT_GE(gpu["count"], 2);
+  EXPECT_LT(gpu["count"], 40) << "the second call is never measured";
+  EXPECT_NE(profiling::TimingTable().find(" ~"), std::string::npos) << profiling::TimingTable();
 }
 
 TEST_P(ExecutorFakeTest, OnlyChangesReachTheContext) {

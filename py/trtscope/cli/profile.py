@@ -53,11 +53,12 @@ def add_parser(commands: Any) -> None:
         "--filter", default="*", metavar="GLOB", help="only engines whose id matches"
     )
     parser.add_argument(
-        "--layer-interval",
+        "--sample-interval",
         type=_count,
-        default=0,
+        default=1,
         metavar="N",
-        help="measure the layers of one TensorRT call in N; 0, the default, chooses by cost",
+        help="measure one call in N on the GPU (device time, layers); 0 chooses by cost; 1 is the "
+        "default",
     )
     parser.add_argument("--model", help="which model, if the package holds several")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -98,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         dir=out,
         format=arguments.format,
         filter=arguments.filter,
-        layer_interval=arguments.layer_interval,
+        sample_interval=arguments.sample_interval,
     ) as profile:
         on = _measure(runner, args, kwargs, 0, arguments.iterations)
     report = _report(package, profile, arguments, off, on)

@@ -1,5 +1,5 @@
-#ifndef TRTSCOPE_CORE_ENGINE_LAYER_SAMPLER_H_
-#define TRTSCOPE_CORE_ENGINE_LAYER_SAMPLER_H_
+#ifndef TRTSCOPE_CORE_ENGINE_CALL_SAMPLER_H_
+#define TRTSCOPE_CORE_ENGINE_CALL_SAMPLER_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace trtscope::engine {
 
-/// Chooses the calls whose layers are measured, for engines that must use a slower context to
-/// measure them: one call in N.  N is given, or kept so that measuring adds at most a twentieth to
-/// the host time of all calls together.  Externally synchronized.
-class LayerSampler {
+/// Chooses the calls that are measured on the device, where measuring makes a call slower: one call
+/// in N.  N is given, or kept so that measuring adds at most a twentieth to the host time of all
+/// calls together.  Externally synchronized.
+class CallSampler {
  public:
   static constexpr int64_t kBudgetPercent = 5;
 
@@ -30,7 +30,7 @@ class LayerSampler {
 
   /// Host time of a call that was not measured.
   void ObservePlain(int64_t host_ns) { Blend(plain_ns_, host_ns); }
-  /// Host time of one that was, with what its layers cost to deliver later.  The first one does
+  /// Host time of one that was, with what it cost to collect later.  The first one does
   /// not count: a new context loads and sets up what later calls find ready.
   void ObserveMeasured(int64_t host_ns) {
     if (std::exchange(warm_, true)) Blend(measured_ns_, host_ns);
@@ -64,4 +64,4 @@ class LayerSampler {
 
 }  // namespace trtscope::engine
 
-#endif  // TRTSCOPE_CORE_ENGINE_LAYER_SAMPLER_H_
+#endif  // TRTSCOPE_CORE_ENGINE_CALL_SAMPLER_H_

@@ -1,12 +1,12 @@
-#include "core/engine/layer_sampler.h"
+#include "core/engine/call_sampler.h"
 
 #include <gtest/gtest.h>
 
 namespace trtscope::engine {
 namespace {
 
-TEST(LayerSampler, AGivenIntervalIsKept) {
-  LayerSampler sampler;
+TEST(CallSampler, AGivenIntervalIsKept) {
+  CallSampler sampler;
   sampler.SetInterval(4);
   int taken = 0;
   for (int call = 0; call < 40; ++call) {
@@ -17,17 +17,17 @@ TEST(LayerSampler, AGivenIntervalIsKept) {
   EXPECT_EQ(taken, 10);
 }
 
-TEST(LayerSampler, EveryCallWhenAskedFor) {
-  LayerSampler sampler;
+TEST(CallSampler, EveryCallWhenAskedFor) {
+  CallSampler sampler;
   sampler.SetInterval(1);
   for (int call = 0; call < 5; ++call) EXPECT_TRUE(sampler.Take());
 }
 
 // What is added stays under the budget, whatever measuring costs.
-TEST(LayerSampler, TheBudgetHolds) {
+TEST(CallSampler, TheBudgetHolds) {
   for (const int64_t plain : {8'000, 29'000, 95'000}) {
     for (const int64_t extra : {0, 500, 10'000, 60'000, 1'000'000}) {
-      LayerSampler sampler;
+      CallSampler sampler;
       int64_t added = 0, total = 0;
       int taken = 0;
       for (int call = 0; call < 100'000; ++call) {
@@ -41,14 +41,14 @@ TEST(LayerSampler, TheBudgetHolds) {
         }
       }
       EXPECT_GT(taken, 1) << plain << " " << extra;
-      EXPECT_LE(added * 100, total * LayerSampler::kBudgetPercent + 2 * 100 * extra)
+      EXPECT_LE(added * 100, total * CallSampler::kBudgetPercent + 2 * 100 * extra)
           << plain << " " << extra << " taken " << taken;
     }
   }
 }
 
-TEST(LayerSampler, FreeMeasuringIsAlwaysTaken) {
-  LayerSampler sampler;
+TEST(CallSampler, FreeMeasuringIsAlwaysTaken) {
+  CallSampler sampler;
   for (int call = 0; call < 10; ++call) {
     if (sampler.Take()) {
       sampler.ObserveMeasured(1000);
