@@ -8,11 +8,12 @@
 namespace trtscope::engine {
 
 /// Chooses the calls that are measured on the device, where measuring makes a call slower: one call
-/// in N.  N is given, or kept so that measuring adds at most a twentieth to the host time of all
-/// calls together.  Externally synchronized.
+/// in N.  N is given, or kept so that measuring adds at most a fortieth to the host time of all
+/// calls together: spans and layers, each with a sampler of its own, add a twentieth at most.
+/// Externally synchronized.
 class CallSampler {
  public:
-  static constexpr int64_t kBudgetPercent = 5;
+  static constexpr int64_t kBudgetPerMille = 25;
 
   /// 0: choose by cost.
   void SetInterval(uint32_t calls) { fixed_interval_ = calls; }
@@ -30,36 +31,36 @@ class CallSampler {
 
   /// Host time of a call that was not measured.
   void ObservePlain(int64_t host_ns) { Blend(plain_ns_, host_ns); }
-  /// Host time of one that was, with what it cost to collect later.  The first one does
-  /// not count: a new context loads and sets up what later calls find ready.
-  void ObserveMeasured(int64_t host_ns) {
-    if (std::exchange(warm_, true)) Blend(measured_ns_, host_ns);
+  /// What measuring added to one, then and when it was collected.  The first one does not count: a
+  /// new context loads and sets up what later calls find ready.
+  void ObserveAdded(int64_t ns) {
+    if (std::exchange(warm_, true)) Blend(added_ns_, ns);
     if (fixed_interval_ == 0) until_next_ = interval() - 1;
   }
 
+  int64_t plain_ns() const { return plain_ns_; }
   /// One call in this many.
   uint32_t interval() const {
     if (fixed_interval_ != 0) return fixed_interval_;
-    if (measured_ns_ == 0 || plain_ns_ == 0) return 2;
-    const int64_t added = measured_ns_ - plain_ns_;
-    if (added <= 0) return 1;
+    if (added_ns_ == 0 || plain_ns_ == 0) return 2;
     // added / (N * plain) <= budget
-    const int64_t calls =
-        (added * 100 + plain_ns_ * kBudgetPercent - 1) / (plain_ns_ * kBudgetPercent);
+    const int64_t budget = plain_ns_ * kBudgetPerMille;
+    const int64_t calls = (added_ns_ * 1000 + budget - 1) / budget;
     return static_cast<uint32_t>(std::clamp<int64_t>(calls, 1, 1'000'000));
   }
 
  private:
   // Follows changes within some ten calls; a single outlier moves it by a tenth.
   static void Blend(int64_t& mean, int64_t sample) {
-    mean = mean == 0 ? std::max<int64_t>(sample, 1) : mean + (sample - mean) / 10;
+    sample = std::max<int64_t>(sample, 1);
+    mean = mean == 0 ? sample : mean + (sample - mean) / 10;
   }
 
   uint32_t fixed_interval_ = 0;
   uint32_t until_next_ = 0;
   bool warm_ = false;
   int64_t plain_ns_ = 0;
-  int64_t measured_ns_ = 0;
+  int64_t added_ns_ = 0;
 };
 
 }  // namespace trtscope::engine

@@ -33,7 +33,7 @@ TEST(CallSampler, TheBudgetHolds) {
       for (int call = 0; call < 100'000; ++call) {
         total += plain;
         if (sampler.Take()) {
-          sampler.ObserveMeasured(plain + extra);
+          sampler.ObserveAdded(extra);
           added += extra;
           ++taken;
         } else {
@@ -41,7 +41,7 @@ TEST(CallSampler, TheBudgetHolds) {
         }
       }
       EXPECT_GT(taken, 1) << plain << " " << extra;
-      EXPECT_LE(added * 100, total * CallSampler::kBudgetPercent + 2 * 100 * extra)
+      EXPECT_LE(added * 1000, total * CallSampler::kBudgetPerMille + 2 * 1000 * extra)
           << plain << " " << extra << " taken " << taken;
     }
   }
@@ -51,7 +51,7 @@ TEST(CallSampler, FreeMeasuringIsAlwaysTaken) {
   CallSampler sampler;
   for (int call = 0; call < 10; ++call) {
     if (sampler.Take()) {
-      sampler.ObserveMeasured(1000);
+      sampler.ObserveAdded(0);
     } else {
       sampler.ObservePlain(1000);
     }

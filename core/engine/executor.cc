@@ -1,5 +1,6 @@
 #include "core/engine/executor.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -275,7 +276,12 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   on_device.spans.SetInterval(executor_.profile_->sample_interval());
   const bool spanned = recorder_.phases() && (on_device.spans.Take() || measured_layers ||
                                               executor_.profile_->has_listener());
-  if (spanned) TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
+  int64_t span_ns = 0;
+  if (spanned) {
+    const int64_t before_ns = profiling::NowNs();
+    TRTSCOPE_RETURN_IF_ERROR(on_device.timeline.Begin(recorder_.call(), stream));
+    span_ns = profiling::NowNs() - before_ns;
+  }
   recorder_.Enter(Phase::kEnqueueHost);
   Status enqueued =
       context_->Enqueue(stream, CudaGraphs() ? executor_.GraphsOf(*context_) : nullptr);
@@ -292,23 +298,25 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   TRTSCOPE_RETURN_IF_ERROR(std::move(timed));
   TRTSCOPE_RETURN_IF_ERROR(std::move(ordered));
   if (measured_layers) on_device.layers.Enqueued(recorder_.call(), on_device.timeline);
-  if (begin_ns_ != 0) ObserveCost(measured_layers, spanned);
+  // Two events cost alike: the first one's time stands for both.
+  if (begin_ns_ != 0) ObserveCost(measured_layers, 2 * span_ns);
   return OkStatus();
 }
 
-// What measuring adds: spans against calls without, layers against calls with spans at most.
-void Executor::Call::ObserveCost(bool measured_layers, bool spanned) {
+// What measuring adds.  A span's part is timed by itself; what a measuring context adds is the
+// difference to plain calls, and what its layers take to deliver at the least.
+void Executor::Call::ObserveCost(bool measured_layers, int64_t span_ns) {
   OnDevice& on_device = *executor_.on_device_;
   const int64_t host_ns = profiling::NowNs() - begin_ns_;
+  CallSampler& layers = on_device.layers.sampler();
   if (measured_layers) {
-    on_device.layers.sampler().ObserveMeasured(host_ns + on_device.span_read_ns +
-                                               on_device.layers.delivery_ns());
-  } else if (spanned) {
-    on_device.spans.ObserveMeasured(host_ns + on_device.span_read_ns);
-  } else {
-    on_device.spans.ObservePlain(host_ns);
+    const int64_t later_ns = on_device.span_read_ns + on_device.layers.delivery_ns();
+    layers.ObserveAdded(std::max(host_ns - layers.plain_ns(), span_ns) + later_ns);
+    return;
   }
-  if (!measured_layers && recorder_.layers()) on_device.layers.sampler().ObservePlain(host_ns);
+  if (span_ns > 0) on_device.spans.ObserveAdded(span_ns + on_device.span_read_ns);
+  on_device.spans.ObservePlain(host_ns - span_ns);
+  if (recorder_.layers()) layers.ObservePlain(host_ns - span_ns);
 }
 
 }  // namespace trtscope::engine

@@ -156,7 +156,7 @@ class Executor::Call {
   Status BindInputsOrFail(std::span<const TensorView> inputs, device::StreamRef stream);
   Status EnqueueOrFail(device::StreamRef stream);
   Status EnqueueOnDevice(device::StreamRef stream);
-  void ObserveCost(bool measured_layers, bool spanned);
+  void ObserveCost(bool measured_layers, int64_t span_ns);
   Status Failed(Status status);  // marks the call when the status is an error
 
   Executor& executor_;

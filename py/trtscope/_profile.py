@@ -78,8 +78,8 @@ def set_profile_sample_interval(calls: int) -> None:
     every call pays for them.  Engines on the host are measured at every call.
 
     Args:
-        calls: one call in this many; 0 (the default) keeps what each of the two adds under a
-            twentieth of the engine's host time.
+        calls: one call in this many; 0 (the default) keeps what the two add together under
+            a twentieth of the engine's host time.
     """
     _libraries.core().set_profile_sample_interval(calls)
 
