@@ -11,12 +11,16 @@ import ctypes
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import environment
+
 _HEAD = """# Reference: every level, option, event, column and file
 
-Generated from core/profiling/names.h by `tools/bazel run //docs:generate_reference`.
+Generated from core/profiling/names.h and docs/environment.py by
+`tools/bazel run //docs:generate_reference`.
 """
 
 
@@ -42,6 +46,10 @@ def _code(text: str) -> str:
     return f"`{text}`"
 
 
+def _variables(variables: Sequence[environment.Variable]) -> str:
+    return _table(["variable", "meaning"], [[_code(v.name), v.meaning] for v in variables])
+
+
 def render(names: dict[str, Any]) -> str:
     """The whole page."""
     phases = [
@@ -65,11 +73,15 @@ def render(names: dict[str, Any]) -> str:
             "## Formats\n",
             ", ".join(_code(name) for name in names["formats"]) + ".\n",
             "## Environment\n",
-            "Read once, when the library loads.\n",
+            "The settings' initial values, read once, when the library loads:\n",
             _table(
                 ["option", "variable"],
                 [[_code(option), _code(name)] for option, name in names["environment"].items()],
             ),
+            "Where things are found and put:\n",
+            _variables(environment.RUNNING),
+            "When the tree is built and tested:\n",
+            _variables(environment.BUILDING),
             "## Events and columns\n",
             "An event is a slice in a trace; its column is the phase's total in tables and its key "
             "in JSON.\n",

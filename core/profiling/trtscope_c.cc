@@ -11,7 +11,7 @@
 namespace trtscope::profiling {
 namespace {
 
-constexpr char kVersion[] = "0.1.0";
+constexpr char kVersion[] = TRTSCOPE_MODULE_VERSION;  // of MODULE.bazel
 
 /// The thread's last message.  A plain buffer: no destructor that could run too early, and no
 /// allocation that could fail while telling of a failure.

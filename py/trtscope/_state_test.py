@@ -1,11 +1,22 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
+from pathlib import Path
 
 import pytest
 
+import trtscope
+from trtscope import _libraries
 from trtscope._errors import PackageError
-from trtscope._state import FIELD_NAMES, EngineState, current_platform
+from trtscope._state import (
+    ABI_VERSION,
+    FIELD_COUNTS,
+    FIELD_NAMES,
+    EngineState,
+    current_platform,
+)
 
 STATE = EngineState(
     name="encoder.layers.0",
@@ -15,6 +26,24 @@ STATE = EngineState(
     metadata='{"trtscope": 1}',
     aliased_io=(("cache_out", "cache_in", "kv"),),
 )
+
+
+def test_fields_and_versions_are_those_of_the_runtime() -> None:
+    header = Path(os.environ["TRTSCOPE_ENGINE_STATE_H"]).read_text(encoding="utf-8")
+    names = re.search(r"kStateFieldNames = \{(.*?)\};", header, re.DOTALL)
+    assert names is not None
+    assert tuple(re.findall(r'"(\w+)"', names[1])) == FIELD_NAMES
+    constants = dict(re.findall(r'constexpr \S+ (k\w+) = "?(\w+)"?;', header))
+    assert constants["kStateAbiVersion"] == ABI_VERSION
+    assert {
+        constants["kStateAbiVersion"]: len(FIELD_NAMES),
+        constants["kOldStateAbiVersion"]: int(constants["kOldStateFieldCount"]),
+    } == FIELD_COUNTS
+
+
+def test_the_package_and_the_core_have_one_version() -> None:
+    # The core's is that of MODULE.bazel, as is the wheel's.
+    assert _libraries.core().version() == trtscope.__version__
 
 
 def test_list_has_thirteen_fields_and_reads_back() -> None:

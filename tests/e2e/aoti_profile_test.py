@@ -3,6 +3,7 @@ holds an engine."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -89,6 +90,22 @@ def opaque(path: Path) -> Any:
     return torch._inductor.aoti_load_package(os.fspath(path))
 
 
+@pytest.fixture
+def runner(packages: list[tuple[Path, Model]]) -> Any:
+    return opaque(packages[0][0])
+
+
+@contextlib.contextmanager
+def profiled(ops: Any, folder: Path, level: str) -> Iterator[None]:
+    """On for the calls inside; off afterwards, also when one of them fails."""
+    ops.set_profile_path_prefix(str(folder))
+    ops.set_profile_level(level)
+    try:
+        yield
+    finally:
+        ops.set_profile_level("off")
+
+
 def events_of(path: Path) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return [e for e in events if e["ph"] == "X"]
@@ -163,8 +180,7 @@ def test_rfc_validation(packages: list[tuple[Path, Model]], ops: Any, tmp_path: 
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_toggled_after_load(packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path) -> None:
-    runner = opaque(packages[0][0])
+def test_toggled_after_load(runner: Any, ops: Any, tmp_path: Path) -> None:
     x = torch.randn(3, 16)
     runner(x)
     assert not list(tmp_path.iterdir())
@@ -183,10 +199,7 @@ def test_toggled_after_load(packages: list[tuple[Path, Model]], ops: Any, tmp_pa
         assert len(files_of(tmp_path, "enqueue", engine)) == 2
 
 
-def test_never_a_file_per_call(
-    packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
-) -> None:
-    runner = opaque(packages[0][0])
+def test_never_a_file_per_call(runner: Any, ops: Any, tmp_path: Path) -> None:
     ops.set_profile_path_prefix(str(tmp_path))
     ops.set_profile_level("delegate")
     for _ in range(50):
@@ -200,12 +213,10 @@ def test_two_models_with_equal_names(
     packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
 ) -> None:
     runners = [opaque(packages[0][0]), opaque(packages[1][0]), opaque(packages[0][0])]
-    ops.set_profile_path_prefix(str(tmp_path))
-    ops.set_profile_level("phases")
-    for times, runner in enumerate(runners, 1):
-        for _ in range(times):
-            runner(torch.randn(3, 16))
-    ops.set_profile_level("off")
+    with profiled(ops, tmp_path, "phases"):
+        for times, runner in enumerate(runners, 1):
+            for _ in range(times):
+                runner(torch.randn(3, 16))
     for engine in ENGINES:
         files = files_of(tmp_path, "enqueue", engine)
         assert len(files) == 3
@@ -214,26 +225,18 @@ def test_two_models_with_equal_names(
     assert sorted(calls(ops).values()) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
-def test_filter_reaches_one_engine(
-    packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
-) -> None:
-    runner = opaque(packages[0][0])
-    ops.set_profile_path_prefix(str(tmp_path))
+def test_filter_reaches_one_engine(runner: Any, ops: Any, tmp_path: Path) -> None:
     ops.set_profile_filter("blocks.1-*")
-    ops.set_profile_level("layers")
-    runner(torch.randn(3, 16))
-    ops.set_profile_level("off")
+    with profiled(ops, tmp_path, "layers"):
+        runner(torch.randn(3, 16))
     assert {f.name.partition("-")[0] for f in tmp_path.iterdir()} == {"blocks.1"}
 
 
-def test_trex_files(packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path) -> None:
-    runner = opaque(packages[0][0])
-    ops.set_profile_path_prefix(str(tmp_path))
+def test_trex_files(runner: Any, ops: Any, tmp_path: Path) -> None:
     ops.set_profile_format("trex")
-    ops.set_profile_level("layers")
-    for _ in range(3):
-        runner(torch.randn(3, 16))
-    ops.set_profile_level("off")
+    with profiled(ops, tmp_path, "layers"):
+        for _ in range(3):
+            runner(torch.randn(3, 16))
     files = sorted(tmp_path.glob("*.engine.profile.json"))
     assert len(files) == len(ENGINES)
     for file in files:
@@ -246,13 +249,10 @@ def test_trex_files(packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
         assert sum(row["percentage"] for row in rows) == pytest.approx(100, abs=0.5)
 
 
-def test_dump_engine_timing(packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path) -> None:
-    runner = opaque(packages[0][0])
-    ops.set_profile_path_prefix(str(tmp_path))
-    ops.set_profile_level("phases")
-    for _ in range(7):
-        runner(torch.randn(3, 16))
-    ops.set_profile_level("off")
+def test_dump_engine_timing(runner: Any, ops: Any, tmp_path: Path) -> None:
+    with profiled(ops, tmp_path, "phases"):
+        for _ in range(7):
+            runner(torch.randn(3, 16))
     table = ops.dump_engine_timing().splitlines()
     header = table[0].split()
     for column in ("engine", "calls", "total", "inputs", "outputs", "enqueue", "p50", "p99"):
@@ -269,24 +269,16 @@ def test_torch_profiler_is_no_obstacle(
     path, model = packages[0]
     runner = opaque(path)
     x = torch.randn(3, 16)
-    ops.set_profile_path_prefix(str(tmp_path))
-    ops.set_profile_level("layers")
-    with torch.profiler.profile() as profiler:
+    with profiled(ops, tmp_path, "layers"), torch.profiler.profile() as profiler:
         for _ in range(3):
             output = runner(x)
-    ops.set_profile_level("off")
     with torch.no_grad():
         torch.testing.assert_close(output, model(x), atol=1e-5, rtol=1e-5)
     assert profiler.events()
     assert set(calls(ops).values()) == {3}
 
 
-def test_threads_and_toggling_lose_no_call(
-    packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
-) -> None:
-    runner = opaque(packages[0][0])
-    ops.set_profile_path_prefix(str(tmp_path))
-    ops.set_profile_level("delegate")
+def test_threads_and_toggling_lose_no_call(runner: Any, ops: Any, tmp_path: Path) -> None:
     stop = threading.Event()
     errors: list[BaseException] = []
     made = [0, 0, 0, 0]
@@ -309,13 +301,13 @@ def test_threads_and_toggling_lose_no_call(
 
     workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     toggler = threading.Thread(target=toggle)
-    for thread in (*workers, toggler):
-        thread.start()
-    for worker in workers:
-        worker.join()
-    stop.set()
-    toggler.join()
-    ops.set_profile_level("off")
+    with profiled(ops, tmp_path, "delegate"):
+        for thread in (*workers, toggler):
+            thread.start()
+        for worker in workers:
+            worker.join()
+        stop.set()
+        toggler.join()
     assert not errors
     assert made == [200] * 4
     assert set(calls(ops).values()) == {800}
@@ -341,38 +333,36 @@ for _ in range(int(sys.argv[2])):
 """
 
 
-def test_environment_turns_it_on(packages: list[tuple[Path, Model]], tmp_path: Path) -> None:
+def run_to_the_end(package: Path, calls: int, level: str, folder: Path) -> tuple[int, str]:
+    """Pid and standard error of a process that was told to profile by its environment."""
     process = run_python(
         RUN,
-        str(packages[0][0]),
-        "6",
-        TORCHTRT_PROFILE_LEVEL="phases",
-        TORCHTRT_PROFILE_PATH_PREFIX=str(tmp_path),
+        str(package),
+        str(calls),
+        TORCHTRT_PROFILE_LEVEL=level,
+        TORCHTRT_PROFILE_PATH_PREFIX=str(folder),
     )
     _, err = process.communicate(timeout=240)
     assert process.returncode == 0, err
+    return process.pid, err
+
+
+def test_environment_turns_it_on(packages: list[tuple[Path, Model]], tmp_path: Path) -> None:
+    pid, _ = run_to_the_end(packages[0][0], 6, "phases", tmp_path)
     # Nobody turned it off: the files were finished at exit.
     for engine in ENGINES:
         for kind in KINDS:
             (file,) = files_of(tmp_path, kind, engine)
             events = events_of(file)
             assert len(events) >= 6
-            assert {e["pid"] for e in events} == {process.pid}
+            assert {e["pid"] for e in events} == {pid}
     assert not list(tmp_path.glob("*.partial"))
 
 
 def test_wrong_environment_is_said_and_ignored(
     packages: list[tuple[Path, Model]], tmp_path: Path
 ) -> None:
-    process = run_python(
-        RUN,
-        str(packages[0][0]),
-        "1",
-        TORCHTRT_PROFILE_LEVEL="everything",
-        TORCHTRT_PROFILE_PATH_PREFIX=str(tmp_path),
-    )
-    _, err = process.communicate(timeout=240)
-    assert process.returncode == 0, err
+    _, err = run_to_the_end(packages[0][0], 1, "everything", tmp_path)
     assert "TORCHTRT_PROFILE_LEVEL" in err
     assert "everything" in err
     assert not list(tmp_path.iterdir())
@@ -416,15 +406,12 @@ def test_traces_of_a_killed_process_load(
 
 
 def test_engine_errors_reach_the_caller_and_profiling_goes_on(
-    packages: list[tuple[Path, Model]], ops: Any, tmp_path: Path
+    runner: Any, ops: Any, tmp_path: Path
 ) -> None:
-    runner = opaque(packages[0][0])
-    ops.set_profile_path_prefix(str(tmp_path))
-    ops.set_profile_level("phases")
-    with pytest.raises(RuntimeError):
-        runner(torch.randn(64, 16))  # over the batch's upper bound
-    runner(torch.randn(3, 16))
-    ops.set_profile_level("off")
+    with profiled(ops, tmp_path, "phases"):
+        with pytest.raises(RuntimeError):
+            runner(torch.randn(64, 16))  # over the batch's upper bound
+        runner(torch.randn(3, 16))
     timing = json.loads(ops.engine_timing())
     errors = {e["name"]: e["errors"] for e in timing["engines"] if e["calls"]}
     assert errors["blocks.0"] == 1

@@ -3,6 +3,7 @@
 // none twice.  TRTSCOPE_SOAK_SECONDS sets how long (10 by default, 60 in --config=tsan).
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <chrono>
@@ -108,8 +109,8 @@ void Disturb(std::mt19937& random, std::vector<Subject>& subjects, const std::st
 }
 
 TEST(ToggleSoak, NoCallIsLostOrCountedTwice) {
-  const auto folder = std::filesystem::temp_directory_path() / "trtscope_toggle_soak";
-  std::filesystem::remove_all(folder);
+  std::string folder = testing::TempDir() + "toggle_soak_XXXXXX";  // the test's own, under Bazel
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr) << folder;
   std::vector<Subject> subjects(kEngines);
   for (int i = 0; i < kEngines; ++i) subjects[static_cast<size_t>(i)].executor = MakeExecutor(i);
 
@@ -128,7 +129,7 @@ TEST(ToggleSoak, NoCallIsLostOrCountedTwice) {
   const auto end = std::chrono::steady_clock::now() + Duration();
   uint64_t changes = 0;
   while (std::chrono::steady_clock::now() < end) {
-    Disturb(random, subjects, folder.string());
+    Disturb(random, subjects, folder);
     ++changes;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
