@@ -4,7 +4,6 @@
 // run.sh gives the folders: TRTSCOPE_GPU_ENGINES (plans and .npz), TRTSCOPE_GPU_TENSORRT86,
 // TRTSCOPE_GPU_LEAN10, TRTSCOPE_GPU_LEAN11 (each a folder with that library).
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include "core/engine/tensorrt/tensorrt_engine.h"
 #include "core/profiling/config.h"
 #include "core/profiling/report.h"
+#include "tests/gpu/blocker.h"
 #include "tests/gpu/npz.h"
 
 namespace trtscope::gpu_test {
@@ -184,28 +184,6 @@ class Layers final : public profiling::LayerSink {
   int64_t total_ns = 0;
 };
 
-/// Holds a stream up until released: a host function that waits.
-class Blocker {
- public:
-  explicit Blocker(StreamRef stream) {
-    void* driver = dlopen(Gpu().driver().path.c_str(), RTLD_NOW);
-    const auto launch =
-        reinterpret_cast<int (*)(void*, void (*)(void*), void*)>(dlsym(driver, "cuLaunchHostFunc"));
-    ScopedDevice current(Gpu());
-    EXPECT_EQ(launch(stream.handle, &Wait, this), 0);
-  }
-  ~Blocker() { Release(); }
-  void Release() { released_ = true; }
-
- private:
-  static void Wait(void* self) {
-    while (!static_cast<Blocker*>(self)->released_) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-  std::atomic<bool> released_{false};
-};
-
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override { stream_ = *OwnedStream::Create(Gpu()); }
@@ -296,7 +274,7 @@ TEST_P(PlanTest, ABusyStreamHoldsNobodyUp) {
     ASSERT_TRUE(context->Enqueue(stream()).ok());  // the first one loads kernels
     ASSERT_TRUE(Gpu().Synchronize(stream()).ok());
     auto done = *Gpu().CreateEvent(false);
-    Blocker blocker(stream());
+    Blocker blocker(Gpu(), stream());
     const auto before = Clock::now();
     ASSERT_TRUE(context->Enqueue(stream()).ok());
     ASSERT_TRUE(done->Record(stream()).ok());
@@ -362,7 +340,7 @@ TEST_P(PlanTest, ExecutorAtEveryLevel) {
       }
       double blocked = 0;
       {
-        Blocker blocker(stream());
+        Blocker blocker(Gpu(), stream());
         for (int i = 0; i < 4; ++i) {
           const auto before = Clock::now();
           ASSERT_TRUE(call(stream()).ok());

@@ -21,20 +21,32 @@ pack "$TENSORRT86_XZ" "$dir/1/tensorrt86/libnvinfer.so.8.xz"
 pack "${LEAN10_XZ:-${LEAN10:?libnvinfer_lean.so.10}}" "$dir/2/lean10/libnvinfer_lean.so.10.xz"
 pack "${LEAN11_XZ:-${LEAN11:?libnvinfer_lean.so.11}}" "$dir/2/lean11/libnvinfer_lean.so.11.xz"
 cd "$root"
-tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt //tests/gpu:gpu_test
+tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt //tests/gpu:gpu_test \
+  //tests/gpu:delegate_gpu_test //executorch_backend:runner
 # Not by the bazel-bin link, which is whatever build was last.
 built="$(tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} info --compilation_mode=opt bazel-bin)"
-strip -o "$dir/gpu_test" "$built/tests/gpu/gpu_test"
-xz -6 -c "$dir/gpu_test" >"$dir/2/gpu_test.xz"
-rm -f "$dir/gpu_test"
+pack_program() { # FROM, folder in DIR/2
+  mkdir -p "$dir/2/$2"
+  strip -o "$dir/stripped" "$1"
+  xz -6 -c "$dir/stripped" >"$dir/2/$2/$(basename "$1").xz"
+  rm -f "$dir/stripped"
+}
+pack_program "$built/tests/gpu/gpu_test" .
+pack_program "$built/executorch_backend/runner" et
+pack_program "$built/tests/gpu/delegate_gpu_test" et
+# What the two need of ours and of ExecuTorch, wherever Bazel has it.
+for library in $(ldd "$built/executorch_backend/runner" "$built/tests/gpu/delegate_gpu_test" |
+  sed -n 's/.*lib\(trtscope\|executorch\)[^ ]* => \([^ ]*\) .*/\2/p' | sort -u); do
+  xz -6 -c "$library" >"$dir/2/et/$(basename "$library").xz"
+done
+tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} run --compilation_mode=opt //tests/gpu:make_pte -- \
+  "$ENGINES" "$dir/2/et"
 # The LibTorch half for the torch over there.
 mkdir -p "$dir/2/lib"
 tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt --torch="${TORCH:-2.11}" \
   //core:trtscope_core //core/runtime:libtrtscope_torch.so //tests/gpu:runtime_gpu_bench
 cp "$built/core/libtrtscope_core.so" "$built/core/runtime/libtrtscope_torch.so" "$dir/2/lib/"
-strip -o "$dir/bench" "$built/tests/gpu/runtime_gpu_bench"
-xz -6 -c "$dir/bench" >"$dir/2/runtime_gpu_bench.xz"
-rm -f "$dir/bench"
+pack_program "$built/tests/gpu/runtime_gpu_bench" .
 cp "$ENGINES"/*.plan "$ENGINES"/*.npz "$dir/2/engines/"
 chmod -R u+w "$dir"
 du -sh "$dir"/[12]

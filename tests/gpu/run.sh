@@ -4,6 +4,8 @@
 #   run.sh unpack DIR...   puts what pack.sh collected into the store
 #   run.sh test [ARGS...]  runs the tests, ARGS as for googletest
 #   run.sh torch           runs the checks of the LibTorch half (torch_check.py), where torch has CUDA
+#   run.sh pte [OUT]       runs .pte programs that hold TensorRT plans, by the native runner; ETDumps go
+#                          to the folder OUT
 #   run.sh bench           measures execute_engine beside a bare enqueueV3 loop
 #   run.sh sanitize        runs them under compute-sanitizer's memcheck
 #
@@ -36,12 +38,12 @@ environment() {
   export TRTSCOPE_GPU_LEAN10="$store/lean10"
   export TRTSCOPE_GPU_LEAN11="$store/lean11"
   local missing=0
-  for file in gpu_test runtime_gpu_bench engines/mlp.plan tensorrt86/libnvinfer.so.8 lean10/libnvinfer_lean.so.10 \
+  for file in gpu_test runtime_gpu_bench et/runner et/delegate_gpu_test engines/mlp.plan tensorrt86/libnvinfer.so.8 lean10/libnvinfer_lean.so.10 \
     lean11/libnvinfer_lean.so.11; do
     [[ -s "$store/$file" ]] || { echo "run.sh: missing in $store: $file" >&2; missing=1; }
   done
   ((missing == 0))
-  chmod +x "$store/gpu_test"
+  chmod +x "$store/gpu_test" "$store/runtime_gpu_bench" "$store/et/runner" "$store/et/delegate_gpu_test"
 }
 
 command="${1:-}"
@@ -50,15 +52,22 @@ case "$command" in
   unpack) unpack "$@" ;;
   test)
     environment
-    "$store/gpu_test" "$@"
+    status=0
+    "$store/gpu_test" "$@" || status=$?
+    LD_LIBRARY_PATH="$store/et" "$store/et/delegate_gpu_test" "$@" || status=$?
+    exit "$status"
     ;;
   torch)
     environment
     python3 "$(dirname "${BASH_SOURCE[0]}")/torch_check.py" "$store"
     ;;
+  pte)
+    environment
+    out="${1:-$(mktemp -d)}"
+    python3 "$(dirname "${BASH_SOURCE[0]}")/pte_check.py" "$store" "$out"
+    ;;
   bench)
     environment
-    chmod +x "$store/runtime_gpu_bench"
     torch="$(python3 -c 'import os, torch; print(os.path.dirname(torch.__file__))')/lib"
     LD_LIBRARY_PATH="$torch" "$store/runtime_gpu_bench"
     ;;
@@ -69,7 +78,7 @@ case "$command" in
       --gtest_filter='*MatchesItsReference*:*Layers*:*DataDependent*'
     ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
