@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/engine/plan.h"
+#include "core/profiling/config.h"
 #include "executorch_backend/caller_stream.h"
 #include "executorch_backend/convert.h"
 
@@ -109,7 +110,11 @@ Result<std::unique_ptr<Delegate>> Delegate::Create(std::span<const std::byte> pr
   if (options.profile.format) {
     TRTSCOPE_RETURN_IF_ERROR(profile->SetOwnFormat(profiling::Name(*options.profile.format)));
   }
-  if (options.profile.level) profile->SetOwnLevel(*options.profile.level);
+  if (options.filter && !profiling::GlobMatches(*options.filter, profile->id())) {
+    profile->SetOwnLevel(profiling::Level::kOff);
+  } else if (options.profile.level) {
+    profile->SetOwnLevel(*options.profile.level);
+  }
   delegate->events_ = std::make_unique<EventLog>(profile->id());
   profile->SetObserver(delegate->events_.get());
   TRTSCOPE_ASSIGN_OR_RETURN(delegate->executor_,

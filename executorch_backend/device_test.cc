@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/engine/library_paths.h"
+#include "core/profiling/config.h"
 #include "executorch_backend/backend.h"
 #include "executorch_backend/caller_stream.h"
 #include "executorch_backend/testing.h"
@@ -144,6 +145,25 @@ TEST(Device, DeviceResidentCallerStreamExecutionRemainsAsynchronous) {
     ASSERT_TRUE(Gpu().Synchronize(stream->ref()).ok());
     EXPECT_EQ(out.floats()[7], 10.0f);
   }
+}
+
+TEST(Device, AGivenSampleIntervalHoldsForTracedCallsToo) {
+  Loaded loaded(SimplePlan(), Options().Set(kLevelKey, "phases"));
+  ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
+  FloatTensor x({2, 4}, 3), y({16, 4});
+  const auto spans = [&](int64_t interval) {
+    EXPECT_TRUE(profiling::SetSampleInterval(interval).ok());
+    int found = 0;
+    for (int i = 0; i < 9; ++i) {
+      FakeTracer tracer;
+      EXPECT_EQ(loaded.Execute({x.value(), y.value()}, &tracer), et::Error::Ok) << LastError();
+      found += tracer.find("torchtrt.gpu") != nullptr;
+    }
+    return found;
+  };
+  EXPECT_EQ(spans(3), 3);
+  EXPECT_EQ(spans(1), 9);
+  EXPECT_EQ(spans(0), 9);  // who traces and asks for nothing wants every call
 }
 
 TEST(Device, WithoutACallersStreamCallsWait) {

@@ -15,7 +15,18 @@ using ::executorch::runtime::kMaxOptionValueLength;
 using OptionText = std::array<char, kMaxOptionValueLength>;
 
 constexpr std::string_view kOwnPrefix = "torchtrt_";
-constexpr std::array<std::string_view, 3> kProfileKeys = {kLevelKey, kFormatKey, kPathPrefixKey};
+constexpr std::array<std::string_view, 4> kProfileKeys = {kLevelKey, kFormatKey, kPathPrefixKey,
+                                                          kFilterKey};
+
+// "a, b or c"
+std::string ProfileKeys() {
+  std::string known;
+  for (size_t i = 0; i < kProfileKeys.size(); ++i) {
+    if (i > 0) known += i + 1 == kProfileKeys.size() ? " or " : ", ";
+    known += kProfileKeys[i];
+  }
+  return known;
+}
 
 // Where an option came from, for messages, and what it says.
 struct Given {
@@ -105,6 +116,9 @@ Status Apply(const Given& given, MethodOptions& options) {
       return Wrong(given, status.message());
     }
     options.profile.path_prefix = given.text;
+  } else if (given.key == kFilterKey) {
+    if (given.text.empty()) return Wrong(given, "expected a glob over engine ids, got nothing");
+    options.filter = given.text;
   } else if (given.key == kWeightStreamingKey) {
     const std::optional<int64_t> budget = ParseInteger(given.text);
     if (!budget || *budget < 0) {
@@ -114,10 +128,7 @@ Status Apply(const Given& given, MethodOptions& options) {
   } else if (given.key == kTargetDeviceKey) {
     TRTSCOPE_ASSIGN_OR_RETURN(options.target_device, ParseDevice(given));
   } else {
-    std::string known;
-    for (std::string_view key : kProfileKeys)
-      known += (known.empty() ? "" : ", ") + std::string(key);
-    return Wrong(given, "unknown; those that start with torchtrt_ are " + known);
+    return Wrong(given, "unknown; expected " + ProfileKeys());
   }
   return OkStatus();
 }
@@ -186,8 +197,7 @@ Status SetProcessOptions(::executorch::runtime::Span<const BackendOption> option
     }
     if (!IsOwn(key)) {
       return InvalidArgument("option '" + std::string(key) + "' is unknown; expected " +
-                             std::string(kLevelKey) + ", " + std::string(kFormatKey) + " or " +
-                             std::string(kPathPrefixKey));
+                             ProfileKeys());
     }
     TRTSCOPE_ASSIGN_OR_RETURN(const Given given, FromBackendOption("option", option));
     TRTSCOPE_RETURN_IF_ERROR(Apply(given, wanted));
@@ -199,6 +209,7 @@ Status SetProcessOptions(::executorch::runtime::Span<const BackendOption> option
   if (wanted.profile.format) {
     TRTSCOPE_RETURN_IF_ERROR(profiling::SetFormat(profiling::Name(*wanted.profile.format)));
   }
+  if (wanted.filter) TRTSCOPE_RETURN_IF_ERROR(profiling::SetFilter(*wanted.filter));
   if (wanted.profile.level) TRTSCOPE_RETURN_IF_ERROR(profiling::SetLevel(*wanted.profile.level));
   return OkStatus();
 }
@@ -214,10 +225,10 @@ Status GetProcessOptions(::executorch::runtime::Span<BackendOption> options) {
       value = profiling::Name(config.format);
     } else if (key == kPathPrefixKey) {
       value = config.path_prefix;
+    } else if (key == kFilterKey) {
+      value = config.filter;
     } else {
-      return NotFound("option '" + std::string(key) + "' is unknown; expected " +
-                      std::string(kLevelKey) + ", " + std::string(kFormatKey) + " or " +
-                      std::string(kPathPrefixKey));
+      return NotFound("option '" + std::string(key) + "' is unknown; expected " + ProfileKeys());
     }
     if (value.size() >= kMaxOptionValueLength - 1) {
       return Unsupported(Label("option", key) + ": its value has " + std::to_string(value.size()) +

@@ -17,6 +17,8 @@
 //                                 perfetto and trex are files beside it.  A method with a level of
 //                                 its own and no format writes no files.
 //   torchtrt_profile_path_prefix  folder of those files
+//   torchtrt_profile_filter       glob over engine ids: engines of the method that it does not match
+//                                 are off, whatever the level
 //   weight_streaming_budget       octets, an integer of 0 or more
 //   target_device                 "cuda:0"
 //
@@ -40,11 +42,13 @@ namespace trtscope::executorch_backend {
 inline constexpr char kLevelKey[] = "torchtrt_profile_level";
 inline constexpr char kFormatKey[] = "torchtrt_profile_format";
 inline constexpr char kPathPrefixKey[] = "torchtrt_profile_path_prefix";
+inline constexpr char kFilterKey[] = "torchtrt_profile_filter";
 inline constexpr char kWeightStreamingKey[] = "weight_streaming_budget";
 inline constexpr char kTargetDeviceKey[] = "target_device";
 
 struct MethodOptions {
   profiling::OwnSettings profile;
+  std::optional<std::string> filter;
   std::optional<int64_t> weight_streaming_budget;
   std::optional<device::DeviceId> target_device;
 };

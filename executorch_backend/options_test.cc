@@ -94,7 +94,10 @@ TEST_F(OptionsTest, InvalidLevelsFormatsAndEmptyPathsFailWithActionableErrors) {
   EXPECT_SAYS(ErrorOf(Options().Set(kWeightStreamingKey, -1)), "0 or more, got '-1'");
   EXPECT_SAYS(ErrorOf(Options().Set(kWeightStreamingKey, "many")), "got 'many'");
   EXPECT_SAYS(ErrorOf(Options().Set(kTargetDeviceKey, "cuda:x")), "expected cuda:N");
-  EXPECT_SAYS(ErrorOf(Options().Set("torchtrt_profile_levle", "off")), "unknown");
+  EXPECT_SAYS(ErrorOf(Options().Set(kFilterKey, "")), "'torchtrt_profile_filter': expected a glob");
+  EXPECT_SAYS(ErrorOf(Options().Set("torchtrt_profile_levle", "off")),
+              "unknown; expected torchtrt_profile_level, torchtrt_profile_format, "
+              "torchtrt_profile_path_prefix or torchtrt_profile_filter");
   EXPECT_SAYS(ErrorOf({}, CompileSpecs().Set("torchtrt_x", "")), "torchtrt_profile_level");
 
   Loaded loaded(testing::SimplePlan(), Options().Set(kLevelKey, "verbose"));
@@ -125,6 +128,32 @@ TEST_F(OptionsTest, ThreadLoadOptionsAreRuntimeOptions) {
   EXPECT_FALSE(ReadMethodOptions({}, {})->profile.level.has_value());
 }
 
+TEST_F(OptionsTest, AFilterTurnsOffTheEnginesThatItDoesNotMatch) {
+  Options options;
+  options.Set(kLevelKey, "phases").Set(kFilterKey, "decode-*");
+  CompileSpecs specs;
+  specs.Set(kLevelKey, "layers");
+  Loaded other(testing::SimplePlan(), options, specs, "prefill");
+  Loaded wanted(testing::SimplePlan(), options, specs, "decode");
+  ASSERT_EQ(other.error, et::Error::Ok) << LastError();
+  ASSERT_EQ(wanted.error, et::Error::Ok) << LastError();
+  EXPECT_EQ(other.delegate().executor().profile().level(), Level::kOff);
+  EXPECT_EQ(wanted.delegate().executor().profile().level(), Level::kPhases);
+  // Nor does the process's level reach what a filter leaves out.
+  Options filter;
+  filter.Set(kFilterKey, "decode-*");
+  Loaded follower(testing::SimplePlan(), filter, {}, "decode");
+  Loaded left_out(testing::SimplePlan(), filter, {}, "prefill");
+  ASSERT_TRUE(profiling::SetFormat("etdump").ok());
+  ASSERT_TRUE(profiling::SetLevel(Level::kPhases).ok());
+  testing::FloatTensor x({2, 8}), y({16, 8});
+  testing::FakeTracer tracer;
+  ASSERT_EQ(left_out.Execute({x.value(), y.value()}, &tracer), et::Error::Ok) << LastError();
+  EXPECT_TRUE(tracer.events.empty());
+  ASSERT_EQ(follower.Execute({x.value(), y.value()}, &tracer), et::Error::Ok) << LastError();
+  EXPECT_FALSE(tracer.events.empty());
+}
+
 TEST_F(OptionsTest, SetOptionReachesLoadedMethodsWithoutOwnSettings) {
   Loaded plain(testing::SimplePlan());
   Loaded own(testing::SimplePlan(), Options().Set(kLevelKey, "delegate"));
@@ -142,13 +171,21 @@ TEST_F(OptionsTest, SetOptionReachesLoadedMethodsWithoutOwnSettings) {
   EXPECT_EQ(tracer.names(), std::vector<std::string>{"torchtrt.delegate"});
 
   Options asked;
-  asked.Set(kLevelKey, "").Set(kFormatKey, "").Set(kPathPrefixKey, "");
+  asked.Set(kLevelKey, "").Set(kFormatKey, "").Set(kPathPrefixKey, "").Set(kFilterKey, "");
   et::Span<et::BackendOption> view = asked.mutable_view();
   ASSERT_EQ(TheBackend().get_option(context, view), et::Error::Ok) << LastError();
   using Text = std::array<char, et::kMaxOptionValueLength>;
   EXPECT_STREQ(std::get<Text>(view[0].value).data(), "phases");
   EXPECT_STREQ(std::get<Text>(view[1].value).data(), "etdump");
   EXPECT_STRNE(std::get<Text>(view[2].value).data(), "");
+  EXPECT_STREQ(std::get<Text>(view[3].value).data(), "*");
+  Options narrowed;
+  narrowed.Set(kFilterKey, "no such engine");
+  ASSERT_EQ(TheBackend().set_option(context, narrowed.mutable_view()), et::Error::Ok);
+  tracer.events.clear();
+  ASSERT_EQ(plain.Execute({x.value(), y.value()}, &tracer), et::Error::Ok);
+  EXPECT_TRUE(tracer.events.empty());
+  ASSERT_TRUE(profiling::SetFilter("*").ok());
 
   // One wrong option changes nothing.
   Options wrong;

@@ -48,6 +48,7 @@ Status SetOptions(const RunnerFlags& flags, std::vector<et::BackendOption>& opti
       {kLevelKey, &flags.profile_level},
       {kFormatKey, &flags.profile_format},
       {kPathPrefixKey, &flags.profile_path},
+      {kFilterKey, &flags.profile_filter},
       {kWeightStreamingKey, &flags.weight_streaming_budget},
   };
   for (const auto& [key, text] : given) {

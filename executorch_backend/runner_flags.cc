@@ -33,6 +33,7 @@ Result<RunnerFlags> ParseRunnerFlags(const std::vector<std::string>& args) {
       {"--profile-level", &flags.profile_level},
       {"--profile-format", &flags.profile_format},
       {"--profile-path", &flags.profile_path},
+      {"--profile-filter", &flags.profile_filter},
       {"--weight-streaming-budget", &flags.weight_streaming_budget},
   };
   for (size_t i = 0; i < args.size(); ++i) {

@@ -20,12 +20,13 @@ inline constexpr std::string_view kRunnerUsage =
     "  --profile-level LEVEL    off, delegate, phases, layers\n"
     "  --profile-format FORMAT  etdump, perfetto, trex\n"
     "  --profile-path FOLDER    folder of the files of perfetto and trex\n"
+    "  --profile-filter GLOB    only engines whose id matches\n"
     "  --weight-streaming-budget OCTETS\n"
     "  --library-path FOLDER    where runtime libraries (TensorRT) are looked for; may repeat\n";
 
 struct RunnerFlags {
   std::string model, method = "forward", outputs, etdump;
-  std::string profile_level, profile_format, profile_path, weight_streaming_budget;
+  std::string profile_level, profile_format, profile_path, profile_filter, weight_streaming_budget;
   std::vector<std::string> inputs, library_paths;
   int iterations = 1, warmup = 0;
   bool help = false;

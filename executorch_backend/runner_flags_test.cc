@@ -28,6 +28,7 @@ TEST(RunnerFlags, ReadsBothForms) {
                                                 "trex",
                                                 "--profile-path",
                                                 "out",
+                                                "--profile-filter=*enc*",
                                                 "--weight-streaming-budget",
                                                 "7",
                                                 "--library-path",
@@ -45,6 +46,7 @@ TEST(RunnerFlags, ReadsBothForms) {
   EXPECT_EQ(flags->profile_level, "layers");
   EXPECT_EQ(flags->profile_format, "trex");
   EXPECT_EQ(flags->profile_path, "out");
+  EXPECT_EQ(flags->profile_filter, "*enc*");
   EXPECT_EQ(flags->weight_streaming_budget, "7");
   EXPECT_EQ(flags->library_paths, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(flags->outputs, "o");

@@ -100,7 +100,8 @@ class EngineProfile {
 
   /// Who else hears of what is measured; null for nobody.  Borrowed.  (engine mutex)
   void SetObserver(CallObserver* observer);
-  /// Whether somebody hears of this call: then it is measured whole, and not sampled.
+  /// Whether somebody hears of this call: then, if the sample interval is 0, its GPU span is
+  /// measured in any case.
   bool has_listener() const;
 
  private:

@@ -212,7 +212,7 @@ def load(
     if Path(path).suffix == ".pte":
         from trtscope.executorch import load as load_pte
 
-        return load_pte(path, method=model or "forward", **options)
+        return load_pte(path, method=model, **options)
     if options:
         raise TrtscopeError(f"{', '.join(options)}: options of a .pte; {path} is none")
     return load_pt2(path, model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -176,3 +177,70 @@ def test_a_compiled_program_says_what_was_lowered(mixed: Path) -> None:
     assert data.count(b"TR01") == 2
     assert b"XnnpackBackend" in data
     torch.testing.assert_close(trtscope.load(mixed)(MIXED_INPUT), Mixed()(MIXED_INPUT))
+
+
+def test_methods_engines_programs_and_threads_together_never_collide(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Two programs of two methods, one of two engines, each loaded twice; a thread a runner."""
+    names = ("prefill", "decode")
+    two = programs.save_methods(tmp_path, *names)
+    twin = tmp_path / "twin.pte"  # the same methods, engines and plans under another file's name
+    twin.write_bytes(two.read_bytes())
+    mixed = programs.save_mixed(tmp_path)
+    options = {
+        "etdump": True,
+        "profile_level": "layers",
+        "profile_format": "perfetto",
+        "profile_path_prefix": tmp_path / "traces",
+    }
+    runners = [
+        *(trtscope.load(p, model=names[0], **options) for p in (two, twin, two, twin)),
+        *(trtscope.load(mixed, **options) for _ in range(2)),
+    ]
+    trtscope.reset_timing()
+    calls = 20
+    errors: list[BaseException] = []
+
+    def work(runner: trtscope.executorch.PteRunner) -> None:
+        try:
+            for i in range(calls):
+                if runner.path == mixed:
+                    torch.testing.assert_close(runner(MIXED_INPUT), Mixed()(MIXED_INPUT))
+                    continue
+                method = i % 2
+                results = runner(*SMALL_INPUTS, method=names[method])
+                for got, expected in zip(results, Small(method)(*SMALL_INPUTS), strict=True):
+                    torch.testing.assert_close(got, expected)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(runner,)) for runner in runners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+    engines = [e for e in trtscope.timing_json()["engines"] if e["calls"]]
+    assert sorted(e["calls"] for e in engines) == [calls // 2] * 8 + [calls] * 4
+    ids = [e["id"] for e in engines]
+    assert len(set(ids)) == 12
+
+    # Each ETDump holds the engines of its own runner, and no two runners share one.
+    found: list[str] = []
+    for i, runner in enumerate(runners):
+        timeline = trtscope.executorch.read_timeline(
+            runner.write_etdump(tmp_path / f"{i}.etdp")
+        )
+        found += sorted({str(s.args["engine"]) for s in timeline.spans if "engine" in s.args})
+    assert sorted(found) == sorted(ids)
+
+    # Each engine has files of its own, and in them its own calls alone.
+    runners.clear()
+    files = [f for f in trtscope.flush_traces() if f.name.endswith("_enqueue_profile.trace")]
+    assert len(set(files)) == 12
+    for engine in engines:
+        (file,) = (f for f in files if f.name.startswith(f"{engine['id']}."))
+        events = json.loads(file.read_text())
+        assert sum(e["ph"] == "X" for e in events) == engine["calls"], file.name

@@ -65,6 +65,22 @@ def save_mixed(folder: Path, **options: object) -> Path:
     return trtscope.save(edge, folder / "mixed.pte", etrecord=True)
 
 
+def save_methods(folder: Path, *names: str) -> Path:
+    """One engine for each method, with weights of its own: ``Small(i)`` is method number i."""
+    methods = {name: exported(Small(i), *SMALL_INPUTS) for i, name in enumerate(names)}
+    edge = trtscope.executorch.lower(methods, min_block_size=1, etrecord=False)
+    return trtscope.save(edge, folder / f"{'_'.join(names)}.pte")
+
+
+def save_engineless(folder: Path) -> Path:
+    """ExecuTorch's own kernels alone."""
+    from executorch.exir import to_edge_transform_and_lower
+
+    return trtscope.save(
+        to_edge_transform_and_lower(exported(Small(), *SMALL_INPUTS)), folder / "engineless.pte"
+    )
+
+
 def save_small(folder: Path, name: str = "small", seed: int = 1, **options: object) -> Path:
     edge = trtscope.executorch.lower(
         exported(Small(seed), *SMALL_INPUTS), min_block_size=1, **options

@@ -6,15 +6,18 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import programs
 import pytest
 import torch
 from programs import MIXED_INPUT, Mixed
 
+import trtscope
 from trtscope import _libraries
 from trtscope.cli import main
-from trtscope.executorch import read_timeline
+from trtscope.executorch import PteRunner, read_timeline
 from trtscope.executorch._library import executorch_folder
 
 
@@ -109,6 +112,92 @@ def test_profile_prints_one_view(
     assert report["etrecord"] is True
     assert not report["timeline"]["steps"][0]["layers_ms"]
     assert report["timeline"]["steps"][0]["phases_ms"]["enqueue_host"] > 0
+
+
+def profile_json(
+    capsys: pytest.CaptureFixture[str], path: Path, *arguments: object
+) -> dict[str, Any]:
+    out = path.parent / "profiles" / str(len(list(path.parent.glob("profiles/*"))))
+    argv = ["profile", path, "--out", out, "--iterations", 4, "--json", *arguments]
+    assert main([str(a) for a in argv]) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def failure(capsys: pytest.CaptureFixture[str], *argv: object) -> str:
+    assert main([str(a) for a in argv]) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_profile_measures_the_engines_that_a_filter_matches(
+    mixed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = profile_json(capsys, mixed, "--filter", "_run_on_acc_1*")
+    assert [(e["name"], e["calls"]) for e in report["engines"]] == [("_run_on_acc_1_engine", 4)]
+    ours = [s for s in report["timeline"]["steps"] if s["step"] == "TensorRTBackend"]
+    assert [bool(s["phases_ms"]) for s in ours] == [False, True]
+    assert [s["calls"] for s in ours] == [4, 4], "the region is in the timeline all the same"
+    names = [Path(f).name for f in report["files"] if f.endswith("_enqueue_profile.trace")]
+    assert len(names) == 1
+    assert names[0].startswith("_run_on_acc_1_engine-")
+
+
+def test_profile_says_when_nothing_was_measured(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ("--out", tmp_path / "out", "--iterations", 1)
+    message = failure(capsys, "profile", mixed, "--filter", "zzz", *out)
+    assert f"no engine of {mixed} was measured: filter 'zzz' matches none" in message
+    engineless = programs.save_engineless(tmp_path)
+    message = failure(capsys, "profile", engineless, *out)
+    assert "or method 'forward' calls none" in message
+    assert not (tmp_path / "out").exists(), "nothing measured, nothing written"
+
+
+def test_profile_passes_the_sample_interval_on(
+    mixed: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only engines on a GPU are sampled (device_test.cc): here, that it is set while they run.
+    seen = []
+    execute = PteRunner.__call__
+
+    def spy(self: PteRunner, *inputs: Any) -> Any:
+        seen.append(trtscope.get_profile_sample_interval())
+        return execute(self, *inputs)
+
+    monkeypatch.setattr(PteRunner, "__call__", spy)
+    before = trtscope.get_profile_sample_interval()
+    profile_json(capsys, mixed, "--sample-interval", 7, "--warmup", 0)
+    assert seen == [before] * 4 + [7] * 4
+    assert trtscope.get_profile_sample_interval() == before
+
+
+def test_profile_of_a_program_with_several_methods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two = programs.save_methods(tmp_path, "prefill", "decode")
+    out = ("--out", tmp_path / "out")
+    message = failure(capsys, "profile", two, *out)
+    assert "has several methods; choose one: decode, prefill" in message
+    message = failure(capsys, "profile", two, "--method", "encode", *out)
+    assert "has no method 'encode'; it has decode, prefill" in message
+    reports = {m: profile_json(capsys, two, flag, m) for flag, m in
+               (("--method", "decode"), ("--model", "prefill"))}  # fmt: skip
+    for method, report in reports.items():
+        assert report["method"] == method
+        assert [e["calls"] for e in report["engines"]] == [4]
+    # The only method is the one meant, whatever its name.
+    one = programs.save_methods(tmp_path, "encode")
+    assert profile_json(capsys, one)["method"] == "encode"
+
+
+def test_profile_names_engines_as_a_fresh_process_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = programs.save_small(tmp_path, seed=77)
+    assert profile_json(capsys, path)["engines"][0]["engine"].endswith("-0")
 
 
 def test_profile_without_an_etrecord_says_so(

@@ -1,4 +1,4 @@
-"""pte_check.py STORE OUT: .pte programs with TensorRT plans, by the native runner, against references.
+"""pte_check.py STORE OUT: .pte programs with TensorRT plans, by the native runner.
 
 Run by run.sh (`run.sh pte`).  Needs numpy alone.  ETDumps and traces stay in OUT.
 """

@@ -60,7 +60,12 @@ def add_parser(commands: Any) -> None:
         help="measure one call in N on the GPU (device time, layers); 0 chooses by cost; 1 is the "
         "default",
     )
-    parser.add_argument("--model", help="which model, if the package holds several")
+    parser.add_argument(
+        "--model",
+        "--method",
+        metavar="NAME",
+        help="which model (of a .pte: method), if the package holds several",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 

@@ -20,6 +20,7 @@ OPTION_KEYS = {
     "profile_level": "torchtrt_profile_level",
     "profile_format": "torchtrt_profile_format",
     "profile_path_prefix": "torchtrt_profile_path_prefix",
+    "profile_filter": "torchtrt_profile_filter",
     "weight_streaming_budget": "weight_streaming_budget",
     "target_device": "target_device",
 }

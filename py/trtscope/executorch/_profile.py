@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import TrtscopeError
+from trtscope._profile import engine_rows
 from trtscope.executorch import _runner
 from trtscope.executorch._save import ETRECORD_SUFFIX
 from trtscope.executorch._timeline import Timeline, read_timeline
@@ -26,9 +27,19 @@ def run(arguments: argparse.Namespace) -> int:
     from trtscope.cli.profile import _read_inputs, files_text, layer_table
 
     path = Path(arguments.package)
-    method = arguments.model or "forward"
-    # Levels and formats are the process's here: a program's own defaults would not reach the
-    # plain run, so both runs say theirs.
+    out = Path(arguments.out) if arguments.out else Path(f"{path.stem}-profile")
+    # Both runs say their level, or the program's own defaults would decide.  The traced one is
+    # loaded first, so that its engines' ids are those of a process that loads the program once.
+    traced = _runner.load(
+        path,
+        method=arguments.model,
+        etdump=True,
+        profile_level=arguments.level,
+        profile_format=arguments.format,
+        profile_path_prefix=out,
+        profile_filter=arguments.filter,
+    )
+    method = traced.method_name
     plain = _runner.load(path, method=method, profile_level="off")
     if arguments.inputs:
         inputs, keywords = _read_inputs(arguments.inputs)
@@ -38,17 +49,20 @@ def run(arguments: argparse.Namespace) -> int:
         inputs = made_up_inputs(plain)
     off = _measure(plain, inputs, arguments.warmup, arguments.iterations)
 
-    out = Path(arguments.out) if arguments.out else Path(f"{path.stem}-profile")
-    traced = _runner.load(
-        path,
-        method=method,
-        etdump=True,
-        profile_level=arguments.level,
-        profile_format=arguments.format,
-        profile_path_prefix=out,
-    )
     trtscope.reset_timing()
-    on = _measure(traced, inputs, 0, arguments.iterations)
+    before = trtscope.get_profile_sample_interval()
+    trtscope.set_profile_sample_interval(arguments.sample_interval)
+    try:
+        on = _measure(traced, inputs, 0, arguments.iterations)
+    finally:
+        trtscope.set_profile_sample_interval(before)
+    timing = trtscope.timing_json()
+    engines = [row for row in engine_rows(timing) if row["calls"]]
+    if not engines:
+        raise TrtscopeError(
+            f"no engine of {path} was measured: filter {arguments.filter!r} matches none of their "
+            f"ids, or method {method!r} calls none"
+        )
     etdump = traced.write_etdump(out / f"{path.stem}.etdp")
     record = path.with_suffix(ETRECORD_SUFFIX)
     timeline = read_timeline(etdump, record if record.is_file() else None)
@@ -61,10 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         report = {
             "package": str(path),
+            "method": method,
             "level": arguments.level,
             "wall_off": off,
             "wall_on": on,
             "inputs": "file" if arguments.inputs else "made up",
+            "engines": engines,
+            "dropped_spans": timing["dropped_spans"],
             "timeline": timeline.to_json(),
             "layers": layers,
             "etrecord": record.is_file(),
@@ -73,8 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(report, indent=2))
         return 0
     lines = [
-        f"{path}: {int(off['calls'])} calls, median {off['median_ms']:.3f} ms; profiled at level "
-        f"{arguments.level}: {on['median_ms']:.3f} ms",
+        f"{path}, method {method}: {int(off['calls'])} calls, median {off['median_ms']:.3f} ms; "
+        f"profiled at level {arguments.level}: {on['median_ms']:.3f} ms",
     ]
     if not arguments.inputs:
         lines.append("inputs are made up: pass --inputs for real ones")
@@ -88,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
         total = sum(row["total_ms"] for row in layers) or 1.0
         shown = [{**row, "position": i} for i, row in enumerate(layers[:_SLOWEST])]
         lines += ["", f"Slowest {len(shown)} of {len(layers)} layers:", layer_table(shown, total)]
+    if timing["dropped_spans"]:
+        lines += ["", f"{timing['dropped_spans']} spans were dropped: traces are not whole"]
     lines += ["", files_text(files)]
     print("\n".join(lines))
     return 0

@@ -20,14 +20,20 @@ class PteRunner:
     """
 
     def __init__(
-        self, path: Path, program: Program, method: str, options: dict[str, object]
+        self, path: Path, program: Program, method: str | None, options: dict[str, object]
     ) -> None:
         self.path = path
         self.program = program
-        self.method_name = method
+        self.method_name = method or self._only_method()
         self._options = options
         self._methods: dict[str, Method] = {}
-        self.method(method)
+        self.method(self.method_name)
+
+    def _only_method(self) -> str:
+        known = sorted(self.program.method_names)
+        if "forward" in known or len(known) == 1:
+            return "forward" if "forward" in known else known[0]
+        raise PackageError(f"{self.path} has several methods; choose one: {', '.join(known)}")
 
     def method(self, name: str) -> Method:
         """The method, loaded when first asked for.
@@ -77,7 +83,7 @@ def _reason(error: RuntimeError) -> str:
 def load(
     path: str | os.PathLike[str],
     *,
-    method: str = "forward",
+    method: str | None = None,
     etdump: bool = False,
     **options: object,
 ) -> PteRunner:
@@ -85,11 +91,11 @@ def load(
 
     Args:
         path: of the program.
-        method: which of its methods calls go to.
+        method: which of its methods calls go to; by default ``forward``, or the only one.
         etdump: trace calls; the trace grows until it is written.
         options: of the method, over those embedded in the program: ``profile_level``,
-            ``profile_format``, ``profile_path_prefix``, ``weight_streaming_budget``,
-            ``target_device``.
+            ``profile_format``, ``profile_path_prefix``, ``profile_filter`` (a glob over engine
+            ids), ``weight_streaming_budget``, ``target_device``.
 
     Raises:
         PackageError: the file is not there or no program, or an engine in it cannot be loaded.
