@@ -1,6 +1,7 @@
 // The backend on a device: the real adapter and CUDA code over the fake TensorRT and the fake
 // driver of tests/fakes, whose device memory is the host's and whose streams are threads.
 
+#include <executorch/runtime/core/device_allocator.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -311,6 +312,58 @@ TEST(Device, TheBlobOrAnOptionSaysWhichDevice) {
   EXPECT_EQ(on_zero.delegate().executor().engine().device().index, 0);
   EXPECT_NE(Loaded(blob, Options().Set(kTargetDeviceKey, "cuda:7")).error, et::Error::Ok);
   EXPECT_SAYS(LastError(), "cuda:7");
+}
+
+// What ExecuTorch calls for a program planned on a GPU, found as ExecuTorch finds it.
+TEST(Device, MemoryThatAProgramPlannedOnAGpu) {
+  et::DeviceAllocator* const allocator = et::get_device_allocator(kOnGpu);
+  ASSERT_NE(allocator, nullptr);
+  const FakeCuda& cuda = FakeCuda::Get();
+  const int64_t before = cuda.live_allocations();
+  for (int8_t index : {0, 1}) {
+    auto data = allocator->allocate(16, index);
+    ASSERT_TRUE(data.ok()) << LastError();
+    EXPECT_EQ(cuda.device_of(*data), index);
+    const std::vector<float> from = {1, 2, 3, 4};
+    std::vector<float> to(4);
+    EXPECT_EQ(allocator->copy_host_to_device(*data, from.data(), 16, index), et::Error::Ok);
+    EXPECT_EQ(allocator->copy_device_to_host(to.data(), *data, 16, index), et::Error::Ok);
+    EXPECT_EQ(to, from);  // complete on return
+    EXPECT_EQ(allocator->copy_device_to_host(nullptr, nullptr, 0, index), et::Error::Ok);
+    allocator->deallocate(*data, index);
+  }
+  EXPECT_EQ(cuda.live_allocations(), before);
+  EXPECT_EQ(allocator->allocate(16, 7).error(), et::Error::NotFound);
+  EXPECT_SAYS(LastError(), "cuda:7");
+  EXPECT_EQ(allocator->allocate(16, 0, 4096).error(), et::Error::InvalidArgument);
+  EXPECT_SAYS(LastError(), "an alignment of 4096 octets was asked for; CUDA gives 256");
+  cuda.fail("cuMemAlloc_v2", 2, 0);
+  EXPECT_EQ(allocator->allocate(16, 0).error(), et::Error::MemoryAllocationFailed);
+  EXPECT_SAYS(LastError(), "allocating 16 octets on cuda:0");
+}
+
+// A delegate's work in flight on the caller's stream is done before its result is copied.
+TEST(Device, CopiesOfPlannedMemoryFollowTheCallersStream) {
+  Loaded loaded(SimplePlan());
+  ASSERT_EQ(loaded.error, et::Error::Ok) << LastError();
+  auto stream = Gpu().CreateStream();
+  ASSERT_TRUE(stream.ok());
+  const OnStream on((*stream)->ref().handle);
+  et::DeviceAllocator& allocator = *et::get_device_allocator(kOnGpu);
+  DeviceBuffer in(Gpu(), 16), out(Gpu(), 16);
+  const std::vector<float> from = {1, 2, 3, 4};
+  std::vector<float> to(4);
+  ASSERT_EQ(allocator.copy_host_to_device(in.data(), from.data(), 16, 0), et::Error::Ok);
+  FloatTensor x({1, 4}, 0, in.data(), kOnGpu), y({1, 4}, 0, out.data(), kOnGpu);
+  FakeCuda::Get().block(0, (*stream)->ref().handle);
+  ASSERT_EQ(loaded.Execute({x.value(), y.value()}), et::Error::Ok) << LastError();
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    FakeCuda::Get().release(0, (*stream)->ref().handle);
+  });
+  EXPECT_EQ(allocator.copy_device_to_host(to.data(), out.data(), 16, 0), et::Error::Ok);
+  later.join();
+  EXPECT_EQ(to, (std::vector<float>{2, 4, 6, 8}));
 }
 
 TEST(Device, WeightStreamingBudgetReachesTheEngine) {

@@ -17,7 +17,8 @@
 //                                 perfetto and trex are files beside it.  A method with a level of
 //                                 its own and no format writes no files.
 //   torchtrt_profile_path_prefix  folder of those files
-//   torchtrt_profile_filter       glob over engine ids: engines of the method that it does not match
+//   torchtrt_profile_filter       glob over engine ids: engines of the method that it does not
+//   match
 //                                 are off, whatever the level
 //   weight_streaming_budget       octets, an integer of 0 or more
 //   target_device                 "cuda:0"

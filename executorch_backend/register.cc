@@ -1,4 +1,4 @@
-// Registers the backend when the library is loaded, and the C interface.
+// Registers the backend and the GPUs' memory when the library is loaded, and the C interface.
 
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/platform/runtime.h>
@@ -7,6 +7,7 @@
 
 #include "executorch_backend/backend.h"
 #include "executorch_backend/caller_stream.h"
+#include "executorch_backend/cuda_allocator.h"
 #include "executorch_backend/last_error.h"
 #include "executorch_backend/options.h"
 #include "executorch_backend/trtscope_executorch.h"
@@ -19,6 +20,7 @@ namespace backend = trtscope::executorch_backend;
 et::Error Register() {
   // Anything of ExecuTorch's may be used before main: the log, the clock.
   et::runtime_init();
+  backend::RegisterCudaAllocator();
   return et::register_backend(et::Backend{backend::kBackendId, &backend::TheBackend()});
 }
 

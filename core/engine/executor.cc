@@ -275,8 +275,7 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   TRTSCOPE_RETURN_IF_ERROR(on_device.order.Enter(stream));
   on_device.spans.SetInterval(executor_.profile_->sample_interval());
   // Who traces wants every call, unless told otherwise.
-  const bool all =
-      executor_.profile_->sample_interval() == 0 && executor_.profile_->has_listener();
+  const bool all = executor_.profile_->sample_interval() == 0 && executor_.profile_->has_listener();
   const bool spanned = recorder_.phases() && (on_device.spans.Take() || measured_layers || all);
   int64_t span_ns = 0;
   if (spanned) {
