@@ -219,7 +219,7 @@ function drawTimeline() {
     const scale = width / (to - from);
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui, sans-serif";
-    const ink = color("--ink"), faint = color("--faint"), line = color("--line"), panel = color("--panel");
+    const faint = color("--faint"), line = color("--line"), panel = color("--panel");
     // Marks at 1, 2 or 5 times a power of ten, some ten of them.
     const raw = (to - from) / 10, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);
@@ -256,8 +256,6 @@ function drawTimeline() {
         }
       });
     }
-    context.fillStyle = ink;
-    byId("range").textContent = `${time(from)} to ${time(to)}`;
   }
   const redraw = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
   function resize() {
@@ -273,6 +271,7 @@ function drawTimeline() {
     const span = Math.min(Math.max(b - a, 50), end);
     from = Math.min(Math.max(0, a), end - span);
     to = from + span;
+    byId("range").textContent = `${time(from)} to ${time(to)}`;
     redraw();
   }
   const zoom = (factor, at = (from + to) / 2) => view(at - (at - from) * factor, at + (to - at) * factor);
@@ -332,6 +331,7 @@ function drawTimeline() {
     const factor = Number(button.dataset.zoom);
     button.addEventListener("click", () => (factor ? zoom(factor) : view(0, end)));
   }
+  view(0, end);
   new ResizeObserver(resize).observe(canvas.parentElement);
   resize();
 }
