@@ -251,7 +251,7 @@ std::string TimingJson() {
                            {"layer_sum", Summary(engine.layer_sum)},
                            {"layers", std::move(layers)}});
   }
-  const ClockPair clocks = ReadClockPair();
+  const ClockReadings clocks = ReadClocks();
   const Json out = {
       {"engines", std::move(engines)},
       {"dropped_spans", dropped},
