@@ -281,7 +281,8 @@ std::string NamesJson() {
                       {"sample_interval", kEnvSampleInterval}}},
                     {"phases", std::move(phases)},
                     {"layer_category", kLayerCategory},
-                    {"trace_files", kTraceFileSuffixes}};
+                    {"trace_files", kTraceFileSuffixes},
+                    {"process_trace", kProcessTraceSuffix}};
   return out.dump();
 }
 

@@ -128,9 +128,10 @@ inline bool WholePackets(std::string_view bytes) {
     if (bytes[0] != '\x0a') return false;
     size_t length = 0;
     size_t at = 1;
-    for (unsigned shift = 0; at < bytes.size() && shift < 35; shift += 7) {
-      length |= static_cast<size_t>(bytes[at] & 0x7f) << shift;
-      if ((bytes[at++] & 0x80) == 0) break;
+    for (bool more = true; more; ++at) {
+      if (at == bytes.size() || at > 5) return false;
+      length |= static_cast<size_t>(bytes[at] & 0x7f) << (7 * (at - 1));
+      more = (bytes[at] & 0x80) != 0;
     }
     if (bytes.size() - at < length) return false;
     bytes.remove_prefix(at + length);

@@ -122,6 +122,25 @@ def test_tracks_counters_and_clocks(tmp_path):
         assert abs(offset - now) < 50_000_000
 
 
+def test_a_whole_engine_on_a_device(tmp_path):
+    subprocess.run([os.environ["TRTSCOPE_RUN_ENGINE"], str(tmp_path)], check=True, timeout=120)
+    trace = one_trace(tmp_path)
+    assert len(trace.named("torchtrt.delegate")) == 41
+    assert len(trace.named("torchtrt.workspace")) == 1
+    assert counter(trace, "/workspace") == [256 * 8]  # of each element
+    enqueues = trace.named("torchtrt.enqueue_host")
+    assert len(enqueues) == 40
+    begins = {flow: s.parent.args["call"] for s in enqueues for flow in s.flows}
+    ends = {flow: s.args["call"] for s in trace.named("torchtrt.gpu") for flow in s.flow_ends}
+    assert begins == ends
+    assert len(begins) == 10
+    layers = trace.named("conv") + trace.named("relu")
+    assert len(layers) == 30
+    assert all(
+        trace.path(s.track).startswith(trace.path(root_of(trace)) + "/engine fake") for s in layers
+    )
+
+
 def test_what_overlaps_takes_lanes(tmp_path):
     run("overlap", tmp_path)
     trace = one_trace(tmp_path)  # which fails where slices of one track overlap
