@@ -15,8 +15,10 @@ class CallSampler {
  public:
   static constexpr int64_t kBudgetPerMille = 25;
 
-  /// 0: choose by cost.
-  void SetInterval(uint32_t calls) { fixed_interval_ = calls; }
+  /// 0: choose by cost.  A change holds at once: what the old interval still let pass is forgotten.
+  void SetInterval(uint32_t calls) {
+    if (std::exchange(fixed_interval_, calls) != calls) until_next_ = 0;
+  }
 
   /// Whether the next call is one.  The first is; the second never, so that there is a plain call
   /// to compare with.

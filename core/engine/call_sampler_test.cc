@@ -23,6 +23,23 @@ TEST(CallSampler, EveryCallWhenAskedFor) {
   for (int call = 0; call < 5; ++call) EXPECT_TRUE(sampler.Take());
 }
 
+// Whoever turns sampling off gets the next call, however rare they were.
+TEST(CallSampler, AChangeHoldsAtOnce) {
+  CallSampler sampler;
+  EXPECT_TRUE(sampler.Take());
+  sampler.ObservePlain(1000);
+  sampler.ObserveAdded(0);  // the first does not count
+  sampler.ObserveAdded(1'000'000);
+  EXPECT_FALSE(sampler.Take());
+  for (const uint32_t interval : {1, 5, 2}) {
+    sampler.SetInterval(interval);
+    EXPECT_TRUE(sampler.Take()) << interval;
+  }
+  sampler.SetInterval(2);  // no change
+  EXPECT_FALSE(sampler.Take());
+  EXPECT_TRUE(sampler.Take());
+}
+
 // What is added stays under the budget, whatever measuring costs.
 TEST(CallSampler, TheBudgetHolds) {
   for (const int64_t plain : {8'000, 29'000, 95'000}) {

@@ -1,4 +1,5 @@
-"""Packages made by hand, for tests: what other programs' exporters write, octet for octet."""
+"""For tests: packages made by hand, octet for octet as other programs' exporters write them, and
+engines that do nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
+
+import trtscope
 from trtscope._package import ENGINE_CLASS
 from trtscope._state import EngineState
 
@@ -69,3 +73,17 @@ def foreign_state(name: str = "_run_on_acc_0_engine", plan: bytes | None = None)
         metadata="gASVDAAAAAAAAACMCGV4YW1wbGWULg==",
         target_platform="linux_aarch64",
     )
+
+
+def null_engine(
+    name: str, layers: int = 0, layer_ns: int = 1000
+) -> tuple[trtscope.Engine, tuple[torch.Tensor]]:
+    """An engine that does nothing, in so many layers, and inputs for it."""
+    plan = {
+        "inputs": [{"name": "x", "shape": [-1, 8], "min": [1, 8], "max": [16, 8]}],
+        "outputs": [{"name": "y", "like": 0}],
+        "layers": layers,
+        "layer_ns": layer_ns,
+    }
+    engine = trtscope.Engine.from_plan(b"null" + json.dumps(plan).encode(), name=name)
+    return engine, (torch.zeros(2, 8),)

@@ -101,7 +101,11 @@ def run_demo(out: Path | None = None, *, iterations: int = 20, xnnpack: bool = F
     total = sum(row["total_ms"] for row in layers) or 1.0
     print(f"\nSlowest 8 of {len(layers)} layers:\n{layer_table(layers[:8], total)}")
     print("\n" + files_text(profile.files()))
-    print(f"\nProfile it again: trtscope profile {package}")
+    # Whoever came by `bazel run` has no command of that name.
+    command = (
+        "tools/bazel run //py:cli --" if "BUILD_WORKING_DIRECTORY" in os.environ else "trtscope"
+    )
+    print(f"\nProfile it again: {command} profile {package}")
     print(f"Done in {time.monotonic() - start:.0f} s.")
     sys.stdout.flush()
     return Result(error, cosine, engines, package, profile.files())

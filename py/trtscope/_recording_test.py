@@ -1,0 +1,94 @@
+"""Folders of traces: written by the null engine, cut, damaged, and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import trtscope
+from trtscope._recording import PARTIAL, names, read_recording
+from trtscope._testing import null_engine
+
+CALLS = 7
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    engine, inputs = null_engine("encoder", layers=3)
+    with trtscope.profile(level="layers", dir=tmp_path / "traces") as profile:
+        for _ in range(CALLS):
+            engine(*inputs)
+    assert profile.timing()[0]["calls"] == CALLS
+    return tmp_path / "traces"
+
+
+def test_everything_that_was_written_is_read(traces: Path) -> None:
+    recording = read_recording(traces)
+    ((process, engine),) = recording.engines()
+    assert engine.name == "encoder"
+    assert engine.id.startswith("encoder-")
+    assert engine.implementation == "null"
+    assert process.clock is not None
+    assert (engine.dropped, engine.cut) == (0, [])
+    for phase in ("torchtrt.delegate", "torchtrt.enqueue_host"):
+        assert list(engine.phases[phase].call) == list(range(1, CALLS + 1))
+    assert all(d > 0 for d in engine.phases["torchtrt.delegate"].duration_ns)
+    assert sorted(engine.layers) == [0, 1, 2]
+    assert all(len(layer.spans) == CALLS for layer in engine.layers.values())
+
+
+def test_a_trace_that_was_cut_is_read_up_to_its_last_whole_event(traces: Path) -> None:
+    file = next(traces.glob("*_engine_execution_profile.trace"))
+    text = file.read_bytes()
+    whole = len(read_recording(traces).processes[0].engines.popitem()[1].layers[2].spans)
+    last = text.rindex(b'"layer":2')
+    file.with_name(file.name + PARTIAL).write_bytes(text[:last])
+    file.unlink()
+    ((_, engine),) = read_recording(traces).engines()
+    assert len(engine.layers[2].spans) == whole - 1
+    assert [f.name for f in engine.cut] == [file.name + PARTIAL]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text.replace(b'"ph":"X"', b'"ph";"X"', 1), r"line \d+ is no event"),
+        (lambda text: text.replace(b'"dur":', b'"duration":', 1), r"line \d+: KeyError\('dur'\)"),
+        (lambda text: b"[\n{}\n]\n", "line 2: KeyError"),
+        (lambda text: b"[\n[1]\n]\n", r"expected an event, got '\[1\]'"),
+        (lambda text: b"\x00\xff\xfe", "line 1 is no event"),
+        (lambda text: b"", "names no engine"),
+    ],
+)
+def test_a_damaged_file_is_named(traces: Path, damage: object, message: str) -> None:
+    file = next(traces.glob("*_engine_execution_profile.trace"))
+    file.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(trtscope.TrtscopeError, match=f"{file.name}: .*{message}"):
+        read_recording(traces)
+
+
+def test_folders_without_traces_are_named(tmp_path: Path) -> None:
+    with pytest.raises(trtscope.TrtscopeError, match="nowhere: expected a folder of traces"):
+        read_recording(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("no trace")
+    with pytest.raises(trtscope.TrtscopeError, match="no trace in it; expected files that end in"):
+        read_recording(tmp_path)
+
+
+def test_the_names_are_the_core_s() -> None:
+    assert names()["phases"][0]["event"] == "torchtrt.delegate"
+
+
+def test_a_second_session_and_an_engine_of_the_same_name_stay_apart(tmp_path: Path) -> None:
+    first, inputs = null_engine("encoder", layers=1)
+    second, _ = null_engine("encoder", layers=1)
+    for session in range(2):
+        with trtscope.profile(dir=tmp_path):
+            for engine in (first, second):
+                for _ in range(session + 2):
+                    engine(*inputs)
+    found = {
+        e.id: len(e.phases["torchtrt.delegate"]) for _, e in read_recording(tmp_path).engines()
+    }
+    assert found == {first.id: 5, second.id: 5}

@@ -1,0 +1,62 @@
+"""Puts data, style and script into one file."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import trtscope
+from trtscope._recording import read_recording
+from trtscope.report._data import report_data
+from trtscope.report._findings import findings
+from trtscope.report._program import program_data
+
+
+def write_report(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    etrecord: str | os.PathLike[str] | None = None,
+) -> Path:
+    """Writes the page about the traces in ``folder``; returns its path.
+
+    Args:
+        folder: what ``trtscope profile --out`` or ``trtscope.profile(dir=)`` wrote.
+        path: of the page.  It needs no network and no other file.
+        etrecord: of the program whose ETDump lies in the folder; by default one that lies there.
+
+    Raises:
+        TrtscopeError: no trace, or one that cannot be read.
+    """
+    recording = read_recording(folder)
+    data = report_data(recording)
+    data["version"] = trtscope.__version__
+    data["made"] = datetime.now(UTC).isoformat(timespec="seconds")
+    data["findings"] = findings(data["engines"])
+    data["programs"] = program_data(recording.path, etrecord)
+    target = Path(path)
+    target.write_text(_page(data), encoding="utf-8")
+    return target
+
+
+def _page(data: dict[str, Any]) -> str:
+    # Inside a script element only "<" can end it.
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    text = text.encode("utf-8", "replace").decode()  # names in traces may hold half a character
+    page = _resource("page.html")
+    for mark, part in (
+        ("/*STYLE*/", _resource("page.css")),
+        ("/*SCRIPT*/", _resource("page.js")),
+        ("/*DATA*/", text),
+    ):
+        before, _, after = page.partition(mark)
+        page = before + part + after
+    return page
+
+
+def _resource(name: str) -> str:
+    return resources.files("trtscope.report").joinpath(name).read_text(encoding="utf-8")

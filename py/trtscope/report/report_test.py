@@ -1,0 +1,274 @@
+"""The report: its data, its sentences, and the page in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import trtscope
+from trtscope._recording import EngineRecording, Layer, Process, Recording, Spans, read_recording
+from trtscope._testing import null_engine
+from trtscope.cli import FAILED, OK, main
+from trtscope.report import _page, write_report
+from trtscope.report._data import report_data, timeline
+from trtscope.report._findings import findings
+
+#: Chromium's name differs between distributions.
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+NASTY = (
+    "conv</script><script>document.title='owned'</script> \"q\" \\ \u0007 \ud800 " + "x" * 10_000
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two engines, 30 calls of each."""
+    path: Path = tmp_path_factory.mktemp("traces")
+    engines = [null_engine(name, layers=4) for name in ("encoder", "decoder")]
+    with trtscope.profile(level="layers", dir=path):
+        for _ in range(30):
+            for engine, inputs in engines:
+                engine(*inputs)
+    return path
+
+
+def spans(durations: list[int], start: int = 0, track: int = 1) -> Spans:
+    count = len(durations)
+    starts = [start + 1_000_000 * i for i in range(count)]
+    return Spans(
+        array("q", range(1, count + 1)),
+        array("q", starts),
+        array("q", durations),
+        array("q", [track] * count),
+    )
+
+
+def made(phases: dict[str, list[int]], layers: dict[str, list[int]] | None = None) -> Recording:
+    """A recording of one engine with these durations (ns) of phases, by column, and layers."""
+    from trtscope._recording import names
+
+    events = {phase["column"]: phase["event"] for phase in names()["phases"]}
+    engine = EngineRecording("encoder-0123456789ab-0", "tensorrt", "torch")
+    engine.phases = {events[column]: spans(times) for column, times in phases.items()}
+    for position, (name, times) in enumerate((layers or {}).items()):
+        engine.layers[position] = Layer(name, spans(times, track=2))
+    return Recording(
+        Path("made"), [Process("host", 1, "python", (0, 1), {}, {engine.id: engine})], []
+    )
+
+
+def test_sums_are_the_recording_s(folder: Path) -> None:
+    data = report_data(read_recording(folder))
+    assert [(e["name"], e["phases"]["total"]["count"]) for e in data["engines"]] == [
+        ("decoder", 30),
+        ("encoder", 30),
+    ]
+    for engine in data["engines"]:
+        total = engine["phases"]["total"]
+        assert total["min_ns"] <= total["p50_ns"] <= total["p99_ns"] <= total["max_ns"]
+        assert sum(engine["histograms"]["total"]["counts"]) == 30
+        assert [layer["count"] for layer in engine["layers"]] == [30] * 4
+        assert all(layer["p50_ns"] == 1000 for layer in engine["layers"])
+    assert data["processes"][0]["pid"] == os.getpid()
+    assert data["timeline"]["shown"] == data["timeline"]["all"] > 2 * 30 * 4
+
+
+def test_a_long_timeline_is_sampled_and_says_so() -> None:
+    durations = [1000] * 5000
+    durations[4321] = 9999
+    found = timeline(made({"total": durations}), most=100)
+    (lane,) = found["lanes"]
+    calls = lane["slices"][4::6]
+    assert (found["all"], found["every"]) == (5000, 50)
+    assert found["shown"] == len(calls) == 101
+    assert 4322 in calls  # the slowest is there in any case
+    assert calls == sorted(calls)
+
+
+def test_parts_lie_below_their_call() -> None:
+    lanes = timeline(made({"total": [1000, 1000], "enqueue": [400, 1000]}))["lanes"]
+    (lane,) = lanes
+    assert lane["depth"] == 2
+    assert lane["slices"][5::6] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "recording", "sentence"),
+    [
+        (
+            "enqueue_bound",
+            made({"total": [90_000] * 9, "enqueue": [80_000] * 9, "gpu": [20_000] * 9}),
+            "80.0 us of host time in the enqueue, 20.0 us on the GPU",
+        ),
+        (
+            "layers_unlike_span",
+            made({"total": [9_000] * 9, "gpu": [2_000_000] * 9}, {"a": [500_000] * 9}),
+            "sum up to 500.0 us, its GPU span is 2.00 ms",
+        ),
+        ("input_copies", made({"total": [1000] * 9, "inputs": [300] * 9}), "30 % of the host time"),
+        (
+            "staged_outputs",
+            made({"total": [1000] * 9, "staging": [100] * 9, "synchronize": [300] * 9}),
+            "40 % of the host time copies outputs",
+        ),
+        ("sampled", made({"total": [1000] * 9, "gpu": [9000] * 3}), "3 of 9 calls were measured"),
+        (
+            "opaque_layers",
+            made({"total": [9] * 9}, {"{ForeignNode[a...b]}": [30] * 9, "conv": [70] * 9}),
+            "30 % of the layer time is in 1 fused layers",
+        ),
+        ("slow_start", made({"total": [9_000_000] + [1000] * 9}), "took 9.00 ms"),
+    ],
+)
+def test_a_rule_speaks(rule: str, recording: Recording, sentence: str) -> None:
+    said = {f["rule"]: f["text"] for f in findings(report_data(recording)["engines"])}
+    assert sentence in said.get(rule, f"nothing; others: {said}")
+
+
+def test_dropped_spans_and_cut_files_are_said() -> None:
+    recording = made({"total": [1000] * 9})
+    (engine,) = recording.processes[0].engines.values()
+    engine.dropped, engine.cut = 12, [Path("x.partial")]
+    said = {f["rule"]: f["text"] for f in findings(report_data(recording)["engines"])}
+    assert "12 spans were dropped" in said["dropped"]
+    assert "1 of its files have no end" in said["cut_short"]
+
+
+def test_an_ordinary_engine_gives_no_warning() -> None:
+    recording = made(
+        {"total": [30_000] * 9, "enqueue": [20_000] * 9, "gpu": [90_000] * 9, "inputs": [900] * 9},
+        {"a": [50_000] * 9, "b": [40_000] * 9},
+    )
+    assert findings(report_data(recording)["engines"]) == []
+
+
+def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "r.html"
+    assert main(["report", str(folder), "-o", str(page)]) == OK
+    assert capsys.readouterr().out.strip() == str(page)
+    text = page.read_text()
+    assert not re.search(r"(src|href)\s*=", text)  # needs nothing else
+    embedded = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    assert embedded is not None
+    assert len(json.loads(embedded[1])["engines"]) == 2
+    assert main(["report", str(tmp_path / "nowhere")]) == FAILED
+    assert "nowhere: expected a folder of traces" in capsys.readouterr().err
+    assert main(["report", str(folder), "-o", str(tmp_path / "no" / "r.html")]) == FAILED
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_an_etdump_that_cannot_be_read_is_said_on_the_page(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "model.etdp").write_bytes(b"no ETDump")
+    text = write_report(copy, tmp_path / "r.html").read_text()
+    assert '"file":"model.etdp","error":"its steps are not shown: ' in text
+
+
+# --- in a browser ------------------------------------------------------------------------------
+
+
+def browse(page: Path, script: str = "") -> str:
+    """The page's elements after its script, and then ``script``, have run.  ``data-error`` of the
+    root is the first error of any script."""
+    watch = (
+        "<script>addEventListener('error', e => document.documentElement.dataset.error ??= "
+        "e.message)</script>"
+    )
+    text = page.read_text().replace("<title>", watch + "<title>", 1)
+    text = text.replace("</body>", f"<script>{script}</script></body>")
+    copy = page.with_name("browse.html")
+    copy.write_text(text)
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += [f"--user-data-dir={page.parent / 'chromium'}", "--window-size=1280,900"]
+    command.append(copy.as_uri())
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert "data-error" not in done.stdout[:2000], done.stdout[:500]
+    return done.stdout
+
+
+in_browser = pytest.mark.skipif(not CHROMIUM, reason="needs a Chromium: Debian's package chromium")
+
+
+@in_browser
+def test_the_page_draws(folder: Path, tmp_path: Path) -> None:
+    dom = browse(write_report(folder, tmp_path / "r.html"))
+    assert re.search(r'data-drawn-ms="\d+"', dom)
+    assert len(re.findall(r"<figure>", dom)) == 2
+    assert "8 of 8 layers" in dom
+    assert re.search(r'id="range">0 ns to [\d.]+ (ms|s)<', dom)
+
+
+@in_browser
+def test_search_sort_and_zoom(folder: Path, tmp_path: Path) -> None:
+    dom = browse(
+        write_report(folder, tmp_path / "r.html"),
+        """
+        const out = document.documentElement.dataset;
+        const search = document.getElementById("layer-search");
+        search.value = "LAYER_2"; search.dispatchEvent(new Event("input"));
+        out.searched = document.getElementById("layer-count").textContent;
+        search.value = ""; search.dispatchEvent(new Event("input"));
+        const heading = () => document.querySelector("#layers th:nth-child(2)");
+        const firsts = [];
+        for (let i = 0; i < 2; ++i) {
+          heading().click();
+          firsts.push(document.querySelector("#layers tbody td:nth-child(2)").textContent);
+        }
+        out.sorted = firsts.join();
+        const before = document.getElementById("range").textContent;
+        document.querySelector("[data-zoom='0.5']").click();
+        out.zoomed = String(document.getElementById("range").textContent !== before);
+        """,
+    )
+    assert 'data-searched="2 of 8 layers"' in dom
+    assert 'data-sorted="3,0"' in dom
+    assert 'data-zoomed="true"' in dom
+
+
+@in_browser
+def test_names_from_traces_stay_text(tmp_path: Path) -> None:
+    recording = made({"total": [1000] * 9}, {NASTY: [500] * 9})
+    dom = browse(write(recording, tmp_path / "r.html"))
+    assert "<title>trtscope report</title>" in dom
+    assert "conv&lt;/script&gt;&lt;script&gt;" in dom
+
+
+@in_browser
+def test_a_million_spans_are_drawn(tmp_path: Path) -> None:
+    """14 engines, a million spans; how long it takes to open is in docs/benchmarks.md."""
+    generator = np.random.default_rng(0)
+    recording = made({})
+    engines = recording.processes[0].engines
+    engines.clear()
+    for number in range(14):
+        engine = EngineRecording(f"engine{number}-0123456789ab-0", "null", "torch")
+        for event in ("torchtrt.delegate", "torchtrt.enqueue_host"):
+            engine.phases[event] = spans(generator.integers(900, 999, 24_000).tolist())
+        for position in range(2):
+            times = generator.integers(100, 400, 24_000).tolist()
+            engine.layers[position] = Layer(f"layer {position}", spans(times, track=9 + number))
+        engines[engine.id] = engine
+    page = write(recording, tmp_path / "r.html")
+    assert page.stat().st_size < 4_000_000
+    dom = browse(page)
+    assert re.search(r"[\d,]+ of 1,344,000 spans: of one call in 34", dom)
+
+
+def write(recording: Recording, path: Path) -> Path:
+    data: dict[str, Any] = report_data(recording)
+    data |= {"version": "0", "made": "now", "programs": []}
+    data["findings"] = findings(data["engines"])
+    path.write_text(_page._page(data), encoding="utf-8")
+    return path
