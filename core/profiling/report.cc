@@ -142,6 +142,18 @@ std::string Hex(uint64_t value) {
   return text;
 }
 
+// Lines about layers that a table has at most: a package may hold hundreds of engines.
+constexpr size_t kLayerLines = 12;
+
+// An ETDump is ExecuTorch's: engines of other runtimes have none to write into.
+std::string EtdumpNote(std::span<const EngineSnapshot> engines) {
+  if (Snapshot().format != Format::kEtdump) return "";
+  const auto other = [](const EngineSnapshot& e) { return e.identity.runtime != "executorch"; };
+  if (std::none_of(engines.begin(), engines.end(), other)) return "";
+  return "format etdump writes into ETDumps of ExecuTorch programs: engines of other runtimes write "
+         "no trace\n";
+}
+
 }  // namespace
 
 std::string TimingTable() {
@@ -198,17 +210,23 @@ std::string TimingTable() {
     out += "no engine call was measured; profile level is " + std::string(Name(Snapshot().level)) +
            "\n";
   }
+  const std::vector<std::string> problems = Problems();
   if (dropped != 0) {
-    out += std::to_string(dropped) +
-           " spans dropped from the traces (recorded faster than they could be written); the "
-           "counters above are complete\n";
+    out += std::to_string(dropped) + " spans dropped from the traces (recorded faster than they " +
+           (problems.empty() ? "could be written"
+                             : "could be written, or not writable: see the problems below") +
+           "); the counters above are complete\n";
   }
+  out += EtdumpNote(engines);
+  size_t lines = 0;
   for (const EngineSnapshot& engine : engines) {
-    if (engine.layer_sum.count() != 0 || Times(engine, Phase::kGpu).count() != 0) {
-      out += LayerLine(engine);
-    }
+    if (engine.layer_sum.count() == 0 && Times(engine, Phase::kGpu).count() == 0) continue;
+    if (++lines <= kLayerLines) out += LayerLine(engine);
   }
-  for (const std::string& problem : Problems()) out += "problem: " + Printable(problem) + "\n";
+  if (lines > kLayerLines) {
+    out += "layers of " + std::to_string(lines - kLayerLines) + " more engines: in the JSON\n";
+  }
+  for (const std::string& problem : problems) out += "problem: " + Printable(problem) + "\n";
   return out;
 }
 

@@ -79,6 +79,30 @@ TEST_F(ReportTest, EmptyTableSaysSo) {
   EXPECT_NE(lines[2].find("level is off"), std::string::npos);
 }
 
+// An ETDump is a program's: elsewhere the format leaves no file, and the table says why.
+TEST_F(ReportTest, FormatEtdumpOutsideExecuTorchIsExplained) {
+  const auto engine = NewEngine("torch");
+  ASSERT_TRUE(SetLevel("phases").ok());
+  RunCall(*engine);
+  EXPECT_EQ(TimingTable().find("format etdump"), std::string::npos);
+  ASSERT_TRUE(SetFormat("etdump").ok());
+  EXPECT_NE(TimingTable().find("engines of other runtimes write no trace"), std::string::npos);
+}
+
+TEST_F(ReportTest, LinesAboutLayersAreLimited) {
+  ASSERT_TRUE(SetLevel("layers").ok());
+  std::vector<std::shared_ptr<EngineProfile>> engines;
+  for (int i = 0; i < 20; ++i) {
+    engines.push_back(NewEngine("engine" + std::to_string(i)));
+    RunCall(*engines.back(), 2);
+  }
+  const std::string table = TimingTable();
+  size_t lines = 0;
+  for (const std::string& line : Lines(table)) lines += line.starts_with("layers of engine");
+  EXPECT_EQ(lines, 12u) << table;
+  EXPECT_NE(table.find("layers of 8 more engines: in the JSON"), std::string::npos) << table;
+}
+
 // Reported elsewhere 12: layer sum and latency disagree: print both and the likely cause.
 TEST_F(ReportTest, LayerSumIsComparedWithWhatEnclosesIt) {
   const auto engine = NewEngine("sum");

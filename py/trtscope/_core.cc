@@ -37,6 +37,15 @@ void Set(int (*setter)(Argument), Argument value) {
   if (code != 0) Raise(trtscope_last_error());
 }
 
+// Texts of the C interface end in a zero byte: one inside would cut the rest off.
+void SetText(int (*setter)(const char*), const std::string& text) {
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {
+    Raise("setting '" + text.substr(0, zero) + "...': holds a zero byte after " +
+          std::to_string(zero) + " octets");
+  }
+  Set(setter, text.c_str());
+}
+
 // Takes over a string of the C interface.  Names in it may hold any octets.
 py::str Take(char* (*getter)()) {
   char* text;
@@ -139,13 +148,13 @@ PYBIND11_MODULE(_core, m) {
   m.def("version", [] { return Text(trtscope_version()); });
 
   m.def("set_profile_level",
-        [](const std::string& level) { Set(trtscope_set_profile_level, level.c_str()); });
+        [](const std::string& level) { SetText(trtscope_set_profile_level, level); });
   m.def("set_profile_format",
-        [](const std::string& format) { Set(trtscope_set_profile_format, format.c_str()); });
+        [](const std::string& format) { SetText(trtscope_set_profile_format, format); });
   m.def("set_profile_path_prefix",
-        [](const std::string& folder) { Set(trtscope_set_profile_path_prefix, folder.c_str()); });
+        [](const std::string& folder) { SetText(trtscope_set_profile_path_prefix, folder); });
   m.def("set_profile_filter",
-        [](const std::string& glob) { Set(trtscope_set_profile_filter, glob.c_str()); });
+        [](const std::string& glob) { SetText(trtscope_set_profile_filter, glob); });
   m.def("set_profile_sample_interval",
         [](int calls) { Set(trtscope_set_profile_sample_interval, calls); });
   m.def("set_profile_execution",

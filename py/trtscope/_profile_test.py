@@ -83,7 +83,14 @@ def test_settings_are_as_before(engine: trtscope.Engine, tmp_path: Path) -> None
 
 def test_a_setting_that_is_refused_changes_nothing() -> None:
     before = trtscope.profile_config()
-    changes: list[dict[str, Any]] = [{"level": "everything"}, {"format": "svg"}, {"filter": ""}]
+    changes: list[dict[str, Any]] = [
+        {"level": "everything"},
+        {"format": "svg"},
+        {"filter": ""},
+        {"filter": "a\0b"},  # must not become "a"
+        {"level": "layers\0"},
+        {"dir": "/tmp/a\0b"},
+    ]
     for change in changes:
         with (
             pytest.raises(trtscope.TrtscopeError),
