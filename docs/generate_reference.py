@@ -72,6 +72,12 @@ def render(names: dict[str, Any]) -> str:
             + ".\n",
             "## Formats\n",
             ", ".join(_code(name) for name in names["formats"]) + ".\n",
+            "## Trace files\n",
+            "Of each engine, after its stem: "
+            + ", ".join(_code(suffix) for suffix in names["trace_files"])
+            + ". Of the process, after host and pid: "
+            + _code(names["process_trace"])
+            + ". [3-traces.md](3-traces.md) says what each holds.\n",
             "## Environment\n",
             "The settings' initial values, read once, when the library loads:\n",
             _table(

@@ -134,6 +134,7 @@ Status Executor::ProvideWorkspace(BoundContext& context, device::StreamRef strea
     TRTSCOPE_ASSIGN_OR_RETURN(workspace_data_,
                               workspace_->Reserve(context.workspace_bytes(), stream));
     workspace_bytes_ = context.workspace_bytes();
+    profile_->SetWorkspaceBytes(workspace_bytes_);
     workspace_stream_ = stream;
   } else if (!(stream == workspace_stream_)) {
     TRTSCOPE_RETURN_IF_ERROR(workspace_->UseOn(stream));
@@ -289,6 +290,7 @@ Status Executor::Call::EnqueueOnDevice(device::StreamRef callers_stream) {
   recorder_.Leave();
   Status timed;
   if (enqueued.ok()) {
+    if (on_device.timeline.measuring()) recorder_.ExpectGpuSpan();
     timed = on_device.timeline.End(stream);
   } else {
     on_device.timeline.Abandon();

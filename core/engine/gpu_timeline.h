@@ -31,6 +31,8 @@ class GpuTimeline {
 
   /// Before the enqueue of `call`.
   Status Begin(uint64_t call, device::StreamRef stream);
+  /// Whether the call that Begin was given is being measured.
+  bool measuring() const { return open_; }
   /// After it.  A call whose enqueue failed is abandoned instead.
   Status End(device::StreamRef stream);
   void Abandon();

@@ -14,15 +14,16 @@ inline int64_t NowNs() {
   return int64_t{ts.tv_sec} * 1'000'000'000 + ts.tv_nsec;
 }
 
-/// The same instant on two clocks, written into each trace so that it can be laid beside logs
+/// The same instant on three clocks, written into each trace so that it can be laid beside logs
 /// and other traces.
-struct ClockPair {
+struct ClockReadings {
   int64_t monotonic_ns;
   int64_t realtime_ns;
+  int64_t boottime_ns;  // monotonic, and the time that the machine slept
 };
 
-/// Reads both clocks as close together as they can be (the tightest of a few tries).
-ClockPair ReadClockPair();
+/// Reads the clocks as close together as they can be (the tightest of a few tries).
+ClockReadings ReadClocks();
 
 }  // namespace trtscope::profiling
 

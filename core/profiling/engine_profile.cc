@@ -269,6 +269,11 @@ bool EngineProfile::has_inspector_json() const {
   return state_->epoch == ForkEpoch() && state_->stats->inspector_json() != nullptr;
 }
 
+void EngineProfile::SetWorkspaceBytes(uint64_t bytes) {
+  state_->FollowFork();
+  state_->stats->SetWorkspaceBytes(bytes);
+}
+
 LayerSink& EngineProfile::BeginLateLayers(uint64_t call, int64_t begin_ns) {
   state_->FollowFork();
   state_->late_layers.Begin(state_->stats.get(), call, begin_ns);
@@ -406,8 +411,9 @@ void CallRecorder::Commit() {
           !AddPhase(batch, stream, Phase::kDelegate, start_ns_, sample.total_ns, call_, flags);
       for (size_t i = 0; i < span_count_; ++i) {
         const Span& span = spans_[i];
+        const bool gpu_follows = gpu_follows_ && span.phase == Phase::kEnqueueHost;
         refused += !AddPhase(batch, stream, span.phase, span.start_ns, span.end_ns - span.start_ns,
-                             call_, flags);
+                             call_, gpu_follows ? flags | kSpanGpuFollows : flags);
       }
       return refused + AddLayers(batch, stream, layer_samples, call_, flags);
     });

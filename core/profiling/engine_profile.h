@@ -89,6 +89,8 @@ class EngineProfile {
   /// The inspector's JSON, kept for the TREX graph file.  Called at most once.  (engine mutex)
   void SetInspectorJson(std::string json);
   bool has_inspector_json() const;
+  /// The scratch memory that the engine holds from now on.  (engine mutex)
+  void SetWorkspaceBytes(uint64_t bytes);
 
   /// Layers that arrive after their call returned (a profiled TensorRT context).  `begin_ns` is
   /// where they start on the time line.  Returns the sink to pass on; FinishLateLayers commits.
@@ -152,6 +154,10 @@ class CallRecorder {
       LeaveSlow();
   }
 
+  /// The device time of this call's enqueue is being measured: a trace may point from one to the
+  /// other.
+  void ExpectGpuSpan() { gpu_follows_ = true; }
+
   /// The sink for layers that arrive during this call.  Valid only when layers().
   LayerSink& layer_sink();
 
@@ -179,6 +185,7 @@ class CallRecorder {
   bool failed_ = false;
   bool open_ = false;
   bool traced_ = false;
+  bool gpu_follows_ = false;
   uint8_t span_count_ = 0;
   uint64_t call_ = 0;
   int64_t start_ns_ = 0;

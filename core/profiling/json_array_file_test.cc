@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "core/profiling/files.h"
 #include "core/profiling/test_util.h"
 
 namespace trtscope::profiling {
@@ -91,7 +92,7 @@ TEST(JsonArrayFileTest, ManyFilesHoldFewDescriptors) {
   for (size_t i = 0; i < kFiles; ++i) {
     ASSERT_TRUE(files[i].Open(folder.path() + "/" + std::to_string(i), "{}").ok());
   }
-  EXPECT_LE(descriptors(), before + JsonArrayFile::kMaxDescriptors + 1);
+  EXPECT_LE(descriptors(), before + PagedFile::kMaxDescriptors + 1);
   for (int round = 0; round < 3; ++round) {
     for (auto& file : files) {
       file.Append(Element(round, 2000));

@@ -26,6 +26,9 @@ inline constexpr std::array<std::string_view, 4> kTraceFileSuffixes = {
     "_engine_execution_profile.trace", "_input_profile.trace", "_output_profile.trace",
     "_enqueue_profile.trace"};
 
+/// The file of the whole process, by the suffix that follows host and pid.
+inline constexpr std::string_view kProcessTraceSuffix = ".perfetto-trace";
+
 /// The environment variables read once, when the library loads.
 inline constexpr std::string_view kEnvLevel = "TORCHTRT_PROFILE_LEVEL";
 inline constexpr std::string_view kEnvFormat = "TORCHTRT_PROFILE_FORMAT";
@@ -85,7 +88,8 @@ constexpr const PhaseInfo& Info(Phase phase) { return kPhases[static_cast<size_t
 constexpr std::string_view Name(Level level) { return kLevelNames[static_cast<size_t>(level)]; }
 constexpr std::string_view Name(Format format) { return kFormatNames[static_cast<size_t>(format)]; }
 
-/// The category of layer records, which carry the engine's own layer names.
+/// The category of phases, and that of layer records, which carry the engine's own layer names.
+inline constexpr std::string_view kPhaseCategory = "torchtrt";
 inline constexpr std::string_view kLayerCategory = "torchtrt.layer";
 
 }  // namespace trtscope::profiling

@@ -72,7 +72,10 @@ TEST(KillTest, WhatWasWrittenLoadsAfterSigkillAtAnyMoment) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "exit code " << WEXITSTATUS(status);
-    for (const std::string& file : folder.Files(".partial")) {
+    for (const std::string& file : folder.Files(".perfetto-trace.partial")) {
+      EXPECT_TRUE(WholePackets(ReadText(file))) << file;
+    }
+    for (const std::string& file : folder.Files(".trace.partial")) {
       const Json all = Json::parse(ReadText(file) + "]", nullptr, false);
       ASSERT_FALSE(all.is_discarded()) << file << ReadText(file).substr(0, 2000);
       ++partials;
@@ -98,16 +101,18 @@ TEST(DiskTest, AFullDiskIsReportedAndCountersGoOn) {
     for (int i = 0; i < 1000; ++i) RunCall(*engine);
     Expect(SetLevel("off").ok(), 2);
     Expect(Calls(engine->id()) == 2000, 3);
-    Expect(Problems().size() == 1, 4);
+    Expect(Problems().size() == 2, 4);  // of its own trace, and of the process's
     Expect(EngineRow(engine->id()).at("dropped_spans") >= 1000, 5);
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   for (const std::string& file : folder.Files(".trace")) EXPECT_TRUE(Json::accept(ReadText(file)));
-  for (const std::string& file : folder.Files(".partial")) {
+  for (const std::string& file : folder.Files(".trace.partial")) {
     EXPECT_TRUE(Json::accept(ReadText(file) + "]"));
   }
-  EXPECT_EQ(folder.Files().size(), 1u);
+  ASSERT_EQ(folder.Files(kProcessTraceSuffix).size(), 1u);
+  EXPECT_TRUE(IsWhole(folder.Files(kProcessTraceSuffix)[0]));
+  EXPECT_EQ(folder.Files().size(), 2u);
 }
 
 // --- exit ---
@@ -228,7 +233,7 @@ TEST_F(ForkTest, ChildThatDoesNothingChangesNoFile) {
     RunCall(*engine);
     std::this_thread::sleep_for(30ms);  // the writer has made the partial files
     const auto before = folder.Files();
-    Expect(before.size() == 4, 3);
+    Expect(before.size() == 5, 3);
     const int child = RunInChild([&] {
       Expect(SetLevel("off").ok(), 20);  // the child's own switch
       Expect(FlushTraces().empty(), 21);
@@ -300,7 +305,7 @@ TEST_F(ForkTest, ForksWhileThreadsRecordReadAndToggle) {
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_TRUE(folder.Files(".partial").empty());
-  for (const auto& file : folder.Files()) EXPECT_TRUE(Json::accept(ReadText(file))) << file;
+  for (const auto& file : folder.Files()) EXPECT_TRUE(IsWhole(file)) << file;
 }
 
 TEST_F(ForkTest, ForkInsideACallCountsItInTheParentOnly) {

@@ -251,7 +251,7 @@ std::string TimingJson() {
                            {"layer_sum", Summary(engine.layer_sum)},
                            {"layers", std::move(layers)}});
   }
-  const ClockPair clocks = ReadClockPair();
+  const ClockReadings clocks = ReadClocks();
   const Json out = {
       {"engines", std::move(engines)},
       {"dropped_spans", dropped},
@@ -281,7 +281,8 @@ std::string NamesJson() {
                       {"sample_interval", kEnvSampleInterval}}},
                     {"phases", std::move(phases)},
                     {"layer_category", kLayerCategory},
-                    {"trace_files", kTraceFileSuffixes}};
+                    {"trace_files", kTraceFileSuffixes},
+                    {"process_trace", kProcessTraceSuffix}};
   return out.dump();
 }
 

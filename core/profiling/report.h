@@ -24,7 +24,7 @@ std::string TimingJson();
 /// The global configuration: {"level", "format", "path_prefix", "filter", "generation"}.
 std::string ConfigJson();
 /// The tables of names.h: {"levels", "formats", "environment", "phases", "layer_category",
-/// "trace_files"}.
+/// "trace_files", "process_trace"}.
 std::string NamesJson();
 
 /// Sets every counter to zero and forgets engines that no longer exist.

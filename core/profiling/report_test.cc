@@ -187,6 +187,7 @@ TEST(NamesTest, TheTableIsConsistent) {
   const Json names = Json::parse(NamesJson());
   EXPECT_EQ(names.at("phases").size(), kPhaseCount);
   EXPECT_EQ(names.at("trace_files").size(), 4u);
+  EXPECT_EQ(names.at("process_trace"), kProcessTraceSuffix);
   EXPECT_EQ(names.at("environment").at("level"), "TORCHTRT_PROFILE_LEVEL");
 }
 

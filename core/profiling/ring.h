@@ -16,8 +16,9 @@
 namespace trtscope::profiling {
 
 enum class SpanKind : uint8_t { kPhase, kLayer };
-inline constexpr uint8_t kSpanFailed = 1;     // its call failed
-inline constexpr uint8_t kSpanEstimated = 2;  // its start is where it fits, not a measurement
+inline constexpr uint8_t kSpanFailed = 1;      // its call failed
+inline constexpr uint8_t kSpanEstimated = 2;   // its start is where it fits, not a measurement
+inline constexpr uint8_t kSpanGpuFollows = 4;  // an enqueue whose device time will come
 
 struct SpanRecord {
   int64_t start_ns;

@@ -167,7 +167,8 @@ TEST_F(SettingsTest, FilesAreFinishedOnDisableNotPerCall) {
   for (int i = 0; i < 50; ++i) RunCall(*engine);
   std::this_thread::sleep_for(30ms);
   EXPECT_TRUE(folder_.Files(".trace").empty());
-  EXPECT_EQ(folder_.Files(".partial").size(), 4u);
+  EXPECT_EQ(folder_.Files(".trace.partial").size(), 4u);
+  EXPECT_EQ(folder_.Files(".perfetto-trace.partial").size(), 1u);
   ASSERT_TRUE(SetLevel("off").ok());
   EXPECT_EQ(folder_.Files(".trace").size(), 4u);
 }
@@ -266,7 +267,7 @@ TEST_F(SettingsTest, FlushFinishesEverythingAndRecordingGoesOn) {
   RunCall(*a);
   RunCall(*b);
   std::string listed = FlushTraces();
-  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 2);
+  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 3);  // and that of the process
   for (const auto& engine : {a, b}) {
     ASSERT_EQ(Traces(*engine).size(), 1u);
     EXPECT_NE(listed.find(Traces(*engine)[0] + "\n"), std::string::npos);
@@ -275,7 +276,7 @@ TEST_F(SettingsTest, FlushFinishesEverythingAndRecordingGoesOn) {
   RunCall(*a);
   listed = FlushTraces();
   EXPECT_EQ(Traces(*a).size(), 2u);
-  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 1);
+  EXPECT_EQ(std::count(listed.begin(), listed.end(), '\n'), 2);
   b->SetOwnLevel(Level::kOff);
 }
 

@@ -103,6 +103,9 @@ class EngineStats {
   void CommitGpu(int64_t duration_ns);
   void AddDropped(uint64_t spans) { dropped_.fetch_add(spans, std::memory_order_relaxed); }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  /// The engine's scratch memory; 0 as long as nobody told.
+  void SetWorkspaceBytes(uint64_t bytes) { workspace_.store(bytes, std::memory_order_relaxed); }
+  uint64_t workspace_bytes() const { return workspace_.load(std::memory_order_relaxed); }
 
   EngineSnapshot Copy() const;
   uint64_t calls() const;
@@ -163,6 +166,7 @@ class EngineStats {
   const std::string file_stem_;
   const uint32_t uid_;
   std::atomic<uint64_t> dropped_{0};
+  std::atomic<uint64_t> workspace_{0};
 
   // Changed under the engine's mutex; the rows and their names also under mu_.
   std::vector<Slot> slots_;

@@ -37,8 +37,9 @@ inline std::string ReadText(const std::string& path) {
 /// A folder that is removed with everything in it.
 class TempFolder {
  public:
-  TempFolder() {
-    const char* base = ::getenv("TEST_TMPDIR");
+  TempFolder() : TempFolder(::getenv("TEST_TMPDIR")) {}
+  /// In another folder than the test's own, whose path may be too long; null: /tmp.
+  explicit TempFolder(const char* base) {
     std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/profilingXXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
@@ -119,6 +120,31 @@ inline Json EngineRow(const std::string& id) {
 inline uint64_t Calls(const std::string& id) {
   const Json row = EngineRow(id);
   return row.is_null() ? 0 : row.at("calls").get<uint64_t>();
+}
+
+/// Whether `bytes` are packets of a Perfetto trace, all of them whole; what is in them is looked
+/// at in //tests/perfetto.
+inline bool WholePackets(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (bytes[0] != '\x0a') return false;
+    size_t length = 0;
+    size_t at = 1;
+    for (bool more = true; more; ++at) {
+      if (at == bytes.size() || at > 5) return false;
+      length |= static_cast<size_t>(bytes[at] & 0x7f) << (7 * (at - 1));
+      more = (bytes[at] & 0x80) != 0;
+    }
+    if (bytes.size() - at < length) return false;
+    bytes.remove_prefix(at + length);
+  }
+  return true;
+}
+
+/// Whether a finished file of any kind is valid in form.
+inline bool IsWhole(const std::string& path) {
+  const std::string bytes = ReadText(path);
+  return path.ends_with(kProcessTraceSuffix) ? !bytes.empty() && WholePackets(bytes)
+                                             : Json::accept(bytes);
 }
 
 /// The events of a finished trace with this phase letter ("X", "M", ...); all when empty.

@@ -1,6 +1,5 @@
 #include "core/profiling/trace_stream.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,32 +10,20 @@
 
 #include "core/profiling/clock.h"
 #include "core/profiling/diagnostics.h"
+#include "core/profiling/files.h"
 #include "core/profiling/json_text.h"
+#include "core/profiling/process_info.h"
 
 namespace trtscope::profiling {
 namespace {
-
-// An event must fit a page (json_array_file.h), so the text in it is cut: `args` say which layer
-// it is in any case, and the tables hold the whole name.
-constexpr size_t kMaxNameBytes = 1024;
-constexpr size_t kMaxIdBytes = 512;
 
 // Lanes are tracks that are no threads: above every thread id that Linux gives out (2^22).
 constexpr int kLaneBase = 0x4000'0000;
 constexpr int kLanesPerEngine = 64;
 constexpr int kLanesOfAKind = kLanesPerEngine / 2;
+static_assert(Lanes::kMax == kLanesOfAKind);
 
 thread_local constinit char this_thread_mark = 0;
-
-std::string HostName() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-std::string ProcessName() {
-  return program_invocation_short_name != nullptr ? program_invocation_short_name : "process";
-}
 
 std::string Hex(uint64_t value) {
   char text[17];
@@ -84,8 +71,8 @@ bool TraceStream::Serves(const Effective& settings) const {
 bool TraceStream::PickStem() {
   // Nothing is overwritten: neither another process's files (host and pid are in the name) nor
   // an earlier trace of this engine.  OpenFile claims the name for good.
-  const std::string base = folder_ + (folder_.ends_with('/') ? "" : "/") + stats_->file_stem() +
-                           "." + SafeFileName(host_) + "." + std::to_string(pid_);
+  const std::string base = JoinPath(
+      folder_, stats_->file_stem() + "." + SafeFileName(host_) + "." + std::to_string(pid_));
   // Where the search ended last time, or the n-th trace would try n names.  Only under the
   // tracer's drain mutex; never destroyed.
   static auto* const next_number = new std::unordered_map<std::string, uint64_t>;
@@ -142,7 +129,7 @@ Status TraceStream::OpenFile(size_t file) {
 
 void TraceStream::WriteMetadata(Output& output) {
   // One instant on both clocks: `ts` is CLOCK_MONOTONIC, logs are CLOCK_REALTIME.
-  const ClockPair clocks = ReadClockPair();
+  const ClockReadings clocks = ReadClocks();
   event_.clear();
   AppendMetadataHead("trtscope.clock", pid_);
   event_ += "\"clock\":\"CLOCK_MONOTONIC\",\"monotonic_ns\":";
@@ -171,7 +158,7 @@ void TraceStream::WriteMetadata(Output& output) {
   output.file.Append(event_);
 }
 
-void TraceStream::OpenFiles() {
+void TraceStream::OpenFiles(PerfettoSinks& sinks) {
   if (failed_ || finished()) return;
   if (stem_.empty()) {
     pid_ = static_cast<int>(::getpid());
@@ -183,11 +170,17 @@ void TraceStream::OpenFiles() {
       std::string& head = heads_[static_cast<size_t>(info.phase)];
       head = "{\"name\":";
       AppendJsonString(head, info.event);
-      head += ",\"cat\":\"torchtrt\",\"ph\":\"X\",\"pid\":";
+      head += ",\"cat\":\"";
+      head += kPhaseCategory;
+      head += "\",\"ph\":\"X\",\"pid\":";
       AppendInt(head, pid_);
       head += ",\"tid\":";
     }
     if (Status status = MakeFolders(folder_); !status.ok()) return Fail(status);
+    if (format_ == Format::kPerfetto) {
+      process_ = &sinks.In(folder_);
+      process_->Attach(file_limit_);
+    }
     if (!PickStem()) return;
   }
   if (max_level() < Level::kPhases) return;
@@ -238,19 +231,7 @@ void TraceStream::AppendSlice(Output& output, const std::string& head, int tid,
 void TraceStream::AppendOnLane(Lanes& lanes, int first_lane, std::string_view lane_name,
                                const std::string& head, SpanRecord record,
                                std::string_view extra_args) {
-  size_t lane = 0;
-  while (lane < lanes.end_ns.size() && lanes.end_ns[lane] > record.start_ns) ++lane;
-  if (lane == lanes.end_ns.size()) {
-    if (lane < kLanesOfAKind) {
-      lanes.end_ns.push_back(0);
-    } else {
-      // No lane is left: the slice starts where the last one frees, and says so.
-      --lane;
-      record.start_ns = lanes.end_ns[lane];
-      record.flags = static_cast<uint8_t>(record.flags | kSpanEstimated);
-    }
-  }
-  lanes.end_ns[lane] = record.start_ns + record.duration_ns;
+  const size_t lane = lanes.Place(record);
   const int tid = kLaneBase + static_cast<int>(stats_->uid() % 0x80'0000) * kLanesPerEngine +
                   first_lane + static_cast<int>(lane);
   Output& output = outputs_[static_cast<size_t>(TraceFile::kEngineExecution)];
@@ -309,12 +290,13 @@ void TraceStream::WritePhase(const SpanRecord& record, int tid, const std::strin
 }
 
 void TraceStream::Write(const SpanRecord& raw, int tid, const std::string& thread_name) {
-  if (failed_ || finished()) return Drop(1);
   SpanRecord record = raw;
   // Times from a runtime below may be anything; sums of what is left cannot overflow.
   constexpr int64_t kMaxTime = int64_t{1} << 60;
   record.start_ns = std::clamp<int64_t>(record.start_ns, 0, kMaxTime);
   record.duration_ns = std::clamp<int64_t>(record.duration_ns, 0, kMaxTime);
+  if (process_ != nullptr) process_->Write(record, *stats_, tid, thread_name);
+  if (failed_ || finished()) return Drop(1);
   if (static_cast<SpanKind>(record.kind) == SpanKind::kLayer) {
     WriteLayer(record);
   } else {
@@ -347,6 +329,7 @@ void TraceStream::WriteDropped() {
 }
 
 void TraceStream::Flush() {
+  if (process_ != nullptr) process_->Sample(*stats_, users_.load(std::memory_order_relaxed) != 0);
   if (failed_ || finished()) return;
   WriteDropped();
   for (Output& output : outputs_) {
@@ -374,6 +357,11 @@ void TraceStream::Finish(std::vector<std::string>& files) {
     }
     WriteTrexFiles(files);
   }
+  if (process_ != nullptr) {
+    process_->Sample(*stats_, false);
+    process_->Detach();
+    process_ = nullptr;
+  }
   // A finished stream may be held by its engine until its next call: give the memory back.
   layer_heads_ = {};
   layer_args_ = {};
@@ -397,7 +385,7 @@ void TraceStream::WriteTrexFiles(std::vector<std::string>& files) {
   if (!trex || max_level() < Level::kPhases) return;
   const auto graph = stats_->inspector_json();
   if (layers && graph != nullptr) write(".engine.graph.json", *graph);
-  const ClockPair clocks = ReadClockPair();
+  const ClockReadings clocks = ReadClocks();
   write(".engine.timing.json", timings_.Json(opened_ns_));
   const EngineIdentity& identity = stats_->identity();
   std::string out = "{";

@@ -19,6 +19,8 @@
 
 #include "core/profiling/clock.h"
 #include "core/profiling/json_array_file.h"
+#include "core/profiling/lanes.h"
+#include "core/profiling/perfetto_sink.h"
 #include "core/profiling/ring.h"
 #include "core/profiling/settings.h"
 #include "core/profiling/statistics.h"
@@ -72,8 +74,9 @@ class TraceStream {
 
   // --- writer ---
 
-  /// Makes the files that the level asks for and that are not there yet.
-  void OpenFiles();
+  /// Makes the files that the level asks for and that are not there yet.  What the process writes
+  /// as a whole is in `sinks`, which outlive this.
+  void OpenFiles(PerfettoSinks& sinks);
   void Write(const SpanRecord& record, int tid, const std::string& thread_name);
   void Flush();
   /// Completes and renames every file; adds their paths to `files`.
@@ -86,10 +89,6 @@ class TraceStream {
   struct Output {
     JsonArrayFile file;
     std::unordered_set<int> tracks;  // thread tracks that have a name
-  };
-  /// One track holds slices that do not overlap; concurrent ones take the next lane.
-  struct Lanes {
-    std::vector<int64_t> end_ns;
   };
 
   Level max_level() const { return max_level_.load(std::memory_order_relaxed); }
@@ -128,6 +127,7 @@ class TraceStream {
   std::optional<LayerBaseline> baseline_;
 
   // The writer's.
+  PerfettoSink* process_ = nullptr;  // null: not this format, or not yet
   bool failed_ = false;
   uint64_t dropped_written_ = 0;
   int pid_ = 0;

@@ -202,7 +202,7 @@ void Tracer::DrainOnce(bool force) {
     }
     draining_ = streams_;
   }
-  for (const auto& stream : draining_) stream->OpenFiles();
+  for (const auto& stream : draining_) stream->OpenFiles(perfetto_);
   std::vector<SpanRing*> free;
   TraceStream* last = nullptr;
   for (const RingRound& round : draining_rings_) {
@@ -229,6 +229,7 @@ void Tracer::DrainOnce(bool force) {
       stream->Finish(files);
     }
   }
+  perfetto_.EndRound(files);
   {
     std::lock_guard<std::mutex> lock(registry_mu_);
     std::erase_if(streams_, [](const auto& stream) { return stream->finished(); });
@@ -258,9 +259,11 @@ void Tracer::WaitFinished(std::span<const std::shared_ptr<TraceStream>> streams,
       // A stream that this very thread is using can only be finished after we return.
       waiting |= !stream->finished() && !stream->UsedByThisThread();
     }
-    if (!waiting || NowNs() > deadline) return;
+    if (!waiting || NowNs() > deadline) break;
     SleepMicros(200);
   }
+  // The writer's round that finished the last of them finishes the process's trace before it ends.
+  std::lock_guard<std::mutex> lock(drain_mu_);
 }
 
 void Tracer::FinishAfterGlobalChange() {
@@ -346,6 +349,7 @@ void Tracer::RestartInChild() {
   // The two mutexes are held by this thread, so the list is whole.  The parent's tracer is
   // abandoned with all it owns; only its descriptors are closed.
   for (const auto& stream : parents->streams_) stream->AbandonInChild();
+  parents->perfetto_.Abandon();
   auto* fresh = new Tracer;
   fresh->parent_ = parents;
   fresh->limits_ = parents->limits_;

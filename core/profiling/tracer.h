@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "core/profiling/perfetto_sink.h"
 #include "core/profiling/ring.h"
 #include "core/profiling/settings.h"
 #include "core/profiling/statistics.h"
@@ -121,6 +122,7 @@ class Tracer {
     bool orphaned;
   };
   std::vector<RingRound> draining_rings_;  // likewise
+  PerfettoSinks perfetto_;                 // guarded by drain_mu_
 
   std::mutex registry_mu_;
   // Guarded by registry_mu_.

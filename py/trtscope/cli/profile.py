@@ -274,12 +274,14 @@ def files_text(files: list[Path]) -> str:
     """Where the trace files are and how to open them."""
     if not files:
         return "No trace file was written."
+    files = sorted(files, key=lambda f: f.suffix != ".perfetto-trace")  # the one for all first
     lines = [f"{len(files)} trace files in {files[0].parent}:"]
     lines += [f"  {f.name} ({octets(f.stat().st_size)})" for f in files[:_LISTED] if f.is_file()]
     if len(files) > _LISTED:
         lines.append(f"  ... and {len(files) - _LISTED} more")
     lines.append(
-        "Drop .trace files on ui.perfetto.dev, or open one in chrome://tracing; "
+        "Drop the .perfetto-trace file (all engines on one timeline) on ui.perfetto.dev, or an "
+        "engine's .trace file there or in chrome://tracing; "
         ".engine.profile.json files are for TensorRT's engine explorer."
     )
     return "\n".join(lines)

@@ -1,7 +1,6 @@
-#include "core/profiling/json_array_file.h"
+#include "core/profiling/paged_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,24 +8,14 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "core/profiling/diagnostics.h"
+#include "core/profiling/files.h"
 
 namespace trtscope::profiling {
 namespace {
 
-constexpr size_t kPage = 4096;  // the smallest page there is: right for larger ones too
-constexpr size_t kWriteAt = 16 * kPage;
+constexpr size_t kWriteAt = 16 * PagedFile::kPage;
 
 std::atomic<int> descriptors{0};  // held by all files
-
-Status FileError(std::string_view action, const std::string& path, int error_number) {
-  const StatusCode code = error_number == ENOSPC || error_number == EFBIG || error_number == EDQUOT
-                              ? StatusCode::kResourceExhausted
-                          : error_number == EEXIST ? StatusCode::kFailedPrecondition
-                                                   : StatusCode::kInternal;
-  return Status(code,
-                "cannot " + std::string(action) + " " + path + ": " + ErrorText(error_number));
-}
 
 int OpenNew(const std::string& path) {
   int fd;
@@ -38,50 +27,8 @@ int OpenNew(const std::string& path) {
 
 }  // namespace
 
-bool FileExists(const std::string& path) {
-  struct stat info;
-  return ::lstat(path.c_str(), &info) == 0;
-}
-
-Status MakeFolders(const std::string& folder) {
-  for (size_t at = 1; at <= folder.size(); ++at) {
-    if (at != folder.size() && folder[at] != '/') continue;
-    const std::string part = folder.substr(0, at);
-    if (::mkdir(part.c_str(), 0777) == 0) continue;
-    const int error_number = errno;
-    struct stat info;
-    if (::stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
-    return FileError("make folder", part, error_number == EEXIST ? ENOTDIR : error_number);
-  }
-  return OkStatus();
-}
-
-Status WriteFileAtomically(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".tmp";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return FileError("create", temporary, errno);
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      Status status = FileError("write", path, n < 0 ? errno : ENOSPC);
-      ::close(fd);
-      ::unlink(temporary.c_str());
-      return status;
-    }
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  ::close(fd);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    Status status = FileError("rename to", path, errno);
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return OkStatus();
-}
-
-Status JsonArrayFile::Open(const std::string& path, std::string_view first_element) {
-  // Under a name of its own until the first element is in, for an empty file is not an array.
+Status PagedFile::Open(const std::string& path, std::string_view first) {
+  // Under a name of its own until the first piece is in: viewers refuse an empty file.
   const std::string opening = path + ".opening";
   const std::string partial = path + ".partial";
   const int fd = OpenNew(opening);
@@ -98,8 +45,7 @@ Status JsonArrayFile::Open(const std::string& path, std::string_view first_eleme
   path_ = path;
   written_ = 0;
   failure_ = OkStatus();
-  buffer_ = "[\n";
-  buffer_ += first_element;
+  buffer_ = first;
   Status status = Flush();
   if (status.ok() && ::rename(opening.c_str(), partial.c_str()) != 0) {
     status = FileError("rename to", partial, errno);
@@ -111,18 +57,19 @@ Status JsonArrayFile::Open(const std::string& path, std::string_view first_eleme
   return status;
 }
 
-void JsonArrayFile::Append(std::string_view element) {
+void PagedFile::Append(std::string_view head, std::string_view body) {
   if (!open_ || !failure_.ok()) return;
-  const size_t in_page = static_cast<size_t>(size() % kPage);
-  const size_t needed = element.size() + 2;
-  if (in_page + needed > kPage) buffer_.append(kPage - in_page, ' ');
-  buffer_ += ",\n";
-  buffer_ += element;
+  const size_t rest = kPage - static_cast<size_t>(size() % kPage);
+  const size_t needed = head.size() + body.size();
+  // It also goes to the next page when the filling after it would have no room.
+  if (needed > rest || (needed < rest && rest - needed < kLeastFill)) fill_(buffer_, rest);
+  buffer_ += head;
+  buffer_ += body;
   // On its way early: what a long round of the writer still holds is lost by a kill.
   if (buffer_.size() >= kWriteAt) failure_ = WriteBuffer();
 }
 
-Status JsonArrayFile::Reopen() {
+Status PagedFile::Reopen() {
   if (fd_ >= 0) return OkStatus();
   const std::string partial = path_ + ".partial";
   do {
@@ -136,14 +83,14 @@ Status JsonArrayFile::Reopen() {
   return OkStatus();
 }
 
-void JsonArrayFile::CloseDescriptor() {
+void PagedFile::CloseDescriptor() {
   if (fd_ < 0) return;
   ::close(fd_);
   fd_ = -1;
   descriptors.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status JsonArrayFile::WriteAll(std::string_view bytes) {
+Status PagedFile::WriteAll(std::string_view bytes) {
   TRTSCOPE_RETURN_IF_ERROR(Reopen());
   while (!bytes.empty()) {
     const size_t to_page_end = kPage - static_cast<size_t>(written_ % kPage);
@@ -156,7 +103,7 @@ Status JsonArrayFile::WriteAll(std::string_view bytes) {
       }
       if (n < 0 && errno == EINTR) continue;
       const int error_number = n < 0 ? errno : ENOSPC;
-      // Everything up to `written_` is whole elements; what this page got of its share is not.
+      // Everything up to `written_` is whole pieces; what this page got of its share is not.
       const auto whole = static_cast<off_t>(written_);
       if (::ftruncate(fd_, whole) != 0 || ::lseek(fd_, whole, SEEK_SET) < 0) {
         return FileError("cut back after a failed write", path_ + ".partial", errno);
@@ -169,24 +116,24 @@ Status JsonArrayFile::WriteAll(std::string_view bytes) {
   return OkStatus();
 }
 
-Status JsonArrayFile::Flush() {
+Status PagedFile::Flush() {
   if (!open_) return FailedPrecondition("trace file " + path_ + " is not open");
   if (failure_.ok() && !buffer_.empty()) failure_ = WriteBuffer();
   if (descriptors.load(std::memory_order_relaxed) > kMaxDescriptors) CloseDescriptor();
   return failure_;
 }
 
-Status JsonArrayFile::WriteBuffer() {
+Status PagedFile::WriteBuffer() {
   Status status = WriteAll(buffer_);
   buffer_.clear();
   return status;
 }
 
-Status JsonArrayFile::Finish() {
+Status PagedFile::Finish(std::string_view tail) {
   const Status status = Flush();
   if (!open_) return status;
-  // Also after a failure: the file was cut back, and there may be room for three bytes.
-  const Status closed = WriteAll("\n]\n");
+  // Also after a failure: the file was cut back, and there may be room for the tail.
+  const Status closed = WriteAll(tail);
   Abandon();
   if (!closed.ok()) return closed;
   if (::rename((path_ + ".partial").c_str(), path_.c_str()) != 0) {
@@ -195,7 +142,7 @@ Status JsonArrayFile::Finish() {
   return status;
 }
 
-void JsonArrayFile::Abandon() {
+void PagedFile::Abandon() {
   CloseDescriptor();
   open_ = false;
   buffer_.clear();
