@@ -28,6 +28,7 @@ _SHELL_READS = (re.compile(r"\$\{" + _NAME + r":?-"),)
 
 #: Given by Bazel, the shell or the tests' own BUILD files: nobody sets these by hand.
 GIVEN = {
+    "AARCH64_FILES",
     "BAZEL_REAL",
     "BUILD_WORKING_DIRECTORY",
     "BUILD_WORKSPACE_DIRECTORY",
@@ -37,8 +38,11 @@ GIVEN = {
     "TEST_TMPDIR",
     "TEST_WORKSPACE",
     "TRTSCOPE_ENGINE_STATE_H",
+    "TRTSCOPE_FAKES",
+    "TRTSCOPE_MAKE_TRACE",
     "TRTSCOPE_ROOT_FILE",
     "TRTSCOPE_RUNNER",
+    "TRTSCOPE_RUN_ENGINE",
     "TRTSCOPE_TEST_PROGRAMS",
     "XML_OUTPUT_FILE",
 }

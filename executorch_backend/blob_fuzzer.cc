@@ -1,5 +1,9 @@
-// A fuzz target in libFuzzer's form.  With clang:
-//   clang++ -fsanitize=fuzzer,address blob_fuzzer.cc blob.cc ... && ./a.out testdata/blobs
+// A fuzz target in libFuzzer's form.  With clang and the JSON library's headers, from the top of
+// the tree (new inputs go to the first folder):
+//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize=vptr
+//     -fno-sanitize-recover=all -I. executorch_backend/blob.cc executorch_backend/blob_fuzzer.cc
+//     core/engine/plan.cc core/engine/tensor.cc core/base/status.cc -o /tmp/blob_fuzzer
+//   /tmp/blob_fuzzer -max_total_time=600 -max_len=8192 /tmp/new executorch_backend/testdata/blobs
 // With gcc, blob_mutation_test.cc drives it.
 
 #include "executorch_backend/blob_fuzzer.h"

@@ -43,10 +43,6 @@ TickPair ReadTickPair() {
   return best;
 }
 
-std::string Quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
 
 uint64_t TicksAt(int64_t ns) {
@@ -62,6 +58,10 @@ std::string LayerEvent(std::string_view layer) {
   name += layer;
   return name;
 }
+
+EventLog::EventLog(const std::string& engine_id)
+    : engine_id_(nlohmann::json(engine_id).dump(-1, ' ', true,
+                                                nlohmann::json::error_handler_t::replace)) {}
 
 void EventLog::Keep(Record record) noexcept {
   if (waiting_.size() >= kMaxWaiting) {
@@ -113,9 +113,9 @@ void EventLog::Log(const std::string& name, int64_t start_ns, int64_t end_ns, ui
                    bool gpu, bool estimated, const std::string& more) {
   const int uses = ++used_[name];
   const std::string unique = uses == 1 ? name : name + " #" + std::to_string(uses);
-  std::string metadata = "{\"clock\":\"";
-  metadata += gpu ? "gpu" : "host";
-  metadata += "\",\"engine\":" + Quoted(engine_id_) + ",\"call\":" + std::to_string(call);
+  std::string metadata = gpu ? "{\"clock\":\"gpu\",\"engine\":" : "{\"clock\":\"host\",\"engine\":";
+  metadata += engine_id_;
+  metadata += ",\"call\":" + std::to_string(call);
   if (estimated) metadata += ",\"estimated\":true";
   metadata += more + "}";
   const uint64_t start = TicksAt(start_ns);

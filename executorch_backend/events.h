@@ -40,7 +40,7 @@ class EventLog final : public profiling::CallObserver {
   /// Records that wait for a tracer beyond this many are dropped, and counted in the metadata.
   static constexpr size_t kMaxWaiting = 65536;
 
-  explicit EventLog(std::string engine_id) : engine_id_(std::move(engine_id)) {}
+  explicit EventLog(const std::string& engine_id);
 
   /// A call begins; `tracer` is null when nobody traces.
   void Begin(EventTracer* tracer) {
@@ -71,7 +71,7 @@ class EventLog final : public profiling::CallObserver {
   void Log(const std::string& name, int64_t start_ns, int64_t end_ns, uint64_t call, bool gpu,
            bool estimated, const std::string& more);
 
-  std::string engine_id_;
+  const std::string engine_id_;  // quoted for JSON
   EventTracer* tracer_ = nullptr;
   std::string description_;
   std::vector<Record> waiting_;

@@ -50,7 +50,7 @@ def _impl(rctx):
     triple, cpu = rctx.attr.triple, rctx.attr.cpu
     missing = []
     gcc = _look_for(rctx, triple + "-g++", "g++-" + triple, missing)
-    if not rctx.os.environ.get("QEMU_" + cpu.upper()):
+    if not rctx.os.environ.get("QEMU_AARCH64"):
         _look_for(rctx, "qemu-%s-static" % cpu, "qemu-user-static", missing)
     rctx.file("found.bzl", "MISSING = %r\n" % missing)
     if not gcc:
