@@ -29,6 +29,15 @@ RUNNING = (
         "The folder of `libexecutorch.so` for host plans; an ExecuTorch that the process has open "
         "comes first.",
     ),
+    Variable(
+        "TRTSCOPE_CONTROL",
+        "1 opens the socket that `trtscope top` and `trtscope attach` talk to, for this user "
+        "alone; 0 or unset: none.",
+    ),
+    Variable(
+        "XDG_RUNTIME_DIR",
+        "That socket lies below it; below `/tmp`, in a folder of the user's own, when unset.",
+    ),
     Variable("TRTSCOPE_PLUGIN_DIR", "The folder of `libtrtscope_host.so`, looked at first."),
     Variable(
         "TRTSCOPE_RUNTIME_PATH",

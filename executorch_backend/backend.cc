@@ -29,6 +29,16 @@ Status Guarded(Body body) noexcept {
   }
 }
 
+// Without ET_EVENT_TRACER_ENABLED ExecuTorch's hooks are compiled out: nobody listens, and nothing
+// is prepared for a listener.
+et::EventTracer* TracerOf([[maybe_unused]] et::BackendExecutionContext& context) {
+#ifdef ET_EVENT_TRACER_ENABLED
+  return context.event_tracer();
+#else
+  return nullptr;
+#endif
+}
+
 }  // namespace
 
 et::Result<et::DelegateHandle*> TensorRTBackend::init(
@@ -55,8 +65,8 @@ et::Result<et::DelegateHandle*> TensorRTBackend::init(
 et::Error TensorRTBackend::execute(et::BackendExecutionContext& context, et::DelegateHandle* handle,
                                    et::Span<et::EValue*> args) const {
   if (handle == nullptr) return et::Error::DelegateInvalidHandle;
-  const Status status = Guarded(
-      [&] { return static_cast<Delegate*>(handle)->Execute(context.event_tracer(), args); });
+  const Status status =
+      Guarded([&] { return static_cast<Delegate*>(handle)->Execute(TracerOf(context), args); });
   return status.ok() ? et::Error::Ok : Report(status, Stage::kExecute);
 }
 

@@ -21,6 +21,7 @@
 
 #include "core/engine/library_paths.h"
 #include "core/profiling/clock.h"
+#include "core/profiling/config.h"
 #include "core/profiling/report.h"
 #include "executorch_backend/backend.h"
 #include "executorch_backend/convert.h"
@@ -163,6 +164,7 @@ Status WriteEtdump(::executorch::etdump::ETDumpGen& tracer, const std::string& p
 
 Status Run(const RunnerFlags& flags) {
   for (const std::string& folder : flags.library_paths) engine::AddLibraryPath(folder);
+  TRTSCOPE_RETURN_IF_ERROR(profiling::SetSampleInterval(flags.sample_interval));
   std::unique_ptr<::executorch::etdump::ETDumpGen> owned;
   if (!flags.etdump.empty()) owned = std::make_unique<::executorch::etdump::ETDumpGen>();
   ::executorch::etdump::ETDumpGen* const tracer = owned.get();

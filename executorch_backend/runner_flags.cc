@@ -8,14 +8,14 @@ namespace trtscope::executorch_backend {
 namespace {
 
 constexpr int kMaxCalls = 1'000'000'000;
+constexpr int kMaxInterval = 1'000'000;  // SetSampleInterval's (core/profiling/config.h)
 
-Status ParseCount(const std::string& flag, const std::string& text, int min, int& out) {
+Status ParseCount(const std::string& flag, const std::string& text, int min, int max, int& out) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < min ||
-      value > kMaxCalls) {
+  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
     return InvalidArgument(flag + ": expected a number from " + std::to_string(min) + " to " +
-                           std::to_string(kMaxCalls) + ", got '" + text + "'");
+                           std::to_string(max) + ", got '" + text + "'");
   }
   out = value;
   return OkStatus();
@@ -57,9 +57,11 @@ Result<RunnerFlags> ParseRunnerFlags(const std::vector<std::string>& args) {
       known = true;
     }
     if (flag == "--iterations") {
-      TRTSCOPE_RETURN_IF_ERROR(ParseCount(flag, value, 1, flags.iterations));
+      TRTSCOPE_RETURN_IF_ERROR(ParseCount(flag, value, 1, kMaxCalls, flags.iterations));
     } else if (flag == "--warmup") {
-      TRTSCOPE_RETURN_IF_ERROR(ParseCount(flag, value, 0, flags.warmup));
+      TRTSCOPE_RETURN_IF_ERROR(ParseCount(flag, value, 0, kMaxCalls, flags.warmup));
+    } else if (flag == "--sample-interval") {
+      TRTSCOPE_RETURN_IF_ERROR(ParseCount(flag, value, 0, kMaxInterval, flags.sample_interval));
     } else if (flag == "--library-path") {
       flags.library_paths.push_back(value);
     } else if (flag == "--inputs") {

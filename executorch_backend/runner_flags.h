@@ -21,6 +21,7 @@ inline constexpr std::string_view kRunnerUsage =
     "  --profile-format FORMAT  etdump, perfetto, trex\n"
     "  --profile-path FOLDER    folder of the files of perfetto and trex\n"
     "  --profile-filter GLOB    only engines whose id matches\n"
+    "  --sample-interval N      measure one call in N on the GPU (1); 0 chooses by cost\n"
     "  --weight-streaming-budget OCTETS\n"
     "  --library-path FOLDER    where runtime libraries (TensorRT) are looked for; may repeat\n";
 
@@ -28,7 +29,7 @@ struct RunnerFlags {
   std::string model, method = "forward", outputs, etdump;
   std::string profile_level, profile_format, profile_path, profile_filter, weight_streaming_budget;
   std::vector<std::string> inputs, library_paths;
-  int iterations = 1, warmup = 0;
+  int iterations = 1, warmup = 0, sample_interval = 1;
   bool help = false;
 };
 

@@ -34,6 +34,7 @@ TEST(RunnerFlags, ReadsBothForms) {
                                                 "--library-path",
                                                 "x",
                                                 "--library-path=y",
+                                                "--sample-interval=3",
                                                 "--outputs",
                                                 "o"});
   ASSERT_TRUE(flags.ok()) << flags.status().message();
@@ -50,6 +51,8 @@ TEST(RunnerFlags, ReadsBothForms) {
   EXPECT_EQ(flags->weight_streaming_budget, "7");
   EXPECT_EQ(flags->library_paths, (std::vector<std::string>{"x", "y"}));
   EXPECT_EQ(flags->outputs, "o");
+  EXPECT_EQ(flags->sample_interval, 3);
+  EXPECT_EQ(ParseRunnerFlags({"--model=m"})->sample_interval, 1);
 }
 
 TEST(RunnerFlags, ErrorsSayWhatIsExpected) {
@@ -60,6 +63,8 @@ TEST(RunnerFlags, ErrorsSayWhatIsExpected) {
             "--iterations: expected a number from 1 to 1000000000, got '0'");
   EXPECT_EQ(ErrorOf({"--model=m", "--warmup=x"}),
             "--warmup: expected a number from 0 to 1000000000, got 'x'");
+  EXPECT_EQ(ErrorOf({"--model=m", "--sample-interval=-1"}),
+            "--sample-interval: expected a number from 0 to 1000000, got '-1'");
   EXPECT_TRUE(ParseRunnerFlags({"--help"})->help);
 }
 

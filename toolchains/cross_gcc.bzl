@@ -1,7 +1,8 @@
-"""cross_gcc: finds <triple>-gcc on PATH and writes a cc_toolchain for it.
+"""cross_gcc: finds <triple>-g++ on PATH and writes a cc_toolchain for it.
 
-Without the compiler the repository has no toolchain; then found.bzl's FOUND is False, by
-which qemu.bzl skips its tests, and nothing else changes.
+Without the compiler the repository has no toolchain and nothing else changes.  found.bzl's MISSING
+lists the packages that this machine lacks to build for the architecture and to run what was built:
+with any, qemu.bzl skips its tests and says so.
 """
 
 _BUILD = """load("@trtscope//toolchains:gcc_config.bzl", "gcc_toolchain_config")
@@ -37,15 +38,24 @@ toolchain(
 )
 """
 
-def _impl(rctx):
-    gcc = rctx.which(rctx.attr.triple + "-gcc")
-    if not gcc:
+def _look_for(rctx, program, package, missing):
+    path = rctx.which(program)
+    if not path:
         # Where the distribution's package puts it: to look again once it is installed.
-        rctx.watch("/usr/bin/%s-gcc" % rctx.attr.triple)
-        rctx.file("BUILD.bazel", "# %s-gcc is not on this machine\n" % rctx.attr.triple)
-        rctx.file("found.bzl", "FOUND = False\n")
+        rctx.watch("/usr/bin/" + program)
+        missing.append(package)
+    return path
+
+def _impl(rctx):
+    triple, cpu = rctx.attr.triple, rctx.attr.cpu
+    missing = []
+    gcc = _look_for(rctx, triple + "-g++", "g++-" + triple, missing)
+    if not rctx.os.environ.get("QEMU_" + cpu.upper()):
+        _look_for(rctx, "qemu-%s-static" % cpu, "qemu-user-static", missing)
+    rctx.file("found.bzl", "MISSING = %r\n" % missing)
+    if not gcc:
+        rctx.file("BUILD.bazel", "# %s-g++ is not on this machine\n" % triple)
         return
-    rctx.file("found.bzl", "FOUND = True\n")
     tools = {}
     for tool, program in {"ar": "ar", "cpp": "cpp", "dwp": "dwp", "gcc": "gcc", "gcov": "gcov", "ld": "ld", "nm": "nm", "objcopy": "objcopy", "objdump": "objdump", "strip": "strip"}.items():
         path = rctx.which(rctx.attr.triple + "-" + program)
@@ -72,6 +82,6 @@ cross_gcc = repository_rule(
         "triple": attr.string(mandatory = True),
         "_root": attr.label(default = "//toolchains:BUILD"),
     },
-    environ = ["PATH"],
+    environ = ["PATH", "QEMU_AARCH64"],
     configure = True,
 )

@@ -1,41 +1,49 @@
-"""aarch64_test: a binary of ours cross-compiled and run under qemu.
+"""aarch64_test: binaries of ours cross-compiled, and a pytest_test that runs them under qemu.
 
-Needs aarch64-linux-gnu-g++ and qemu-aarch64-static on PATH; skipped without the former.
+Needs the packages g++-aarch64-linux-gnu and qemu-user-static.  Where one is missing the test is
+SKIPPED in Bazel's summary, and a line before it says which.
 """
 
-load("@gcc_aarch64//:found.bzl", "FOUND")
-load("@rules_shell//shell:sh_test.bzl", "sh_test")
+load("@gcc_aarch64//:found.bzl", "MISSING")
 load("//toolchains:transition.bzl", "for_platform")
+load("//tools:pytest.bzl", "pytest_test")
 
-def aarch64_test(name, binary, wanted, args = [], platform = "//toolchains:linux_aarch64", tags = [], **kwargs):
-    """Passes when the binary exits with 0 and prints a line that matches a pattern.
+def aarch64_test(name, binaries, data = [], env = {}, platform = "//toolchains:linux_aarch64", tags = [], **kwargs):
+    """Passes when pytest does; the variable AARCH64_FILES gives it the binaries' paths.
 
     Args:
       name: of the test.
-      binary: a cc_binary or cc_test, named as built for the host.
-      wanted: a basic regular expression looked for in its output.
-      args: the binary's arguments.
-      platform: what it is built for.
+      binaries: targets of programs and shared libraries, named as built for the host.
+      data: more files, of the host.
+      env: more variables.
+      platform: what the binaries are built for.
       tags: the test's tags.
-      **kwargs: for sh_test.
+      **kwargs: for pytest_test.
     """
-    compatible = [] if FOUND else ["@platforms//:incompatible"]
-    for_platform(
-        name = name + "_binary",
-        testonly = True,
-        actual = binary,
-        platform = platform,
-        tags = ["manual"],
-        target_compatible_with = compatible,
-    )
-    sh_test(
+    if MISSING:
+        # buildifier: disable=print
+        print("//%s:%s is SKIPPED: it needs the packages %s (apt-get install %s)" % (
+            native.package_name(),
+            name,
+            " and ".join(MISSING),
+            " ".join(MISSING),
+        ))
+    compatible = ["@platforms//:incompatible"] if MISSING else []
+    built = []
+    for binary in binaries:
+        built.append("%s_%s" % (name, binary.partition("//")[2].replace("/", "_").replace(":", "_")))
+        for_platform(
+            name = built[-1],
+            testonly = True,
+            actual = binary,
+            platform = platform,
+            tags = ["manual"],
+            target_compatible_with = compatible,
+        )
+    pytest_test(
         name = name,
-        srcs = ["//toolchains:run_qemu.sh"],
-        args = [
-            "$(rootpath :%s_binary)" % name,
-            "'%s'" % wanted,
-        ] + args,
-        data = [":%s_binary" % name],
+        data = data + built,
+        env = env | {"AARCH64_FILES": " ".join(["$(rootpath %s)" % b for b in built])},
         tags = tags + ["aarch64"],
         target_compatible_with = compatible,
         **kwargs

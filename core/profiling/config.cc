@@ -277,6 +277,19 @@ Status SetSampleInterval(int64_t calls) {
   return OkStatus();
 }
 
+Status SetByName(std::string_view name, std::string_view value) {
+  if (name == "level") return SetLevel(value);
+  if (name == "format") return SetFormat(value);
+  if (name == "path_prefix") return SetPathPrefix(value);
+  if (name == "filter") return SetFilter(value);
+  if (name == "sample_interval") {
+    TRTSCOPE_ASSIGN_OR_RETURN(const uint32_t interval, ParseSampleInterval(value));
+    return SetSampleInterval(interval);
+  }
+  return InvalidArgument("setting " + Quoted(name) +
+                         " is not one of: level, format, path_prefix, filter, sample_interval");
+}
+
 Status SetExecution(bool enabled) {
   Update([&](Config& config) {
     if (enabled && config.level != Level::kOff) return false;

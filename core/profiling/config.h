@@ -61,6 +61,9 @@ Status SetFilter(std::string_view glob);
 /// Calls, from 1; 0 chooses by cost.  Refused when negative or above 1,000,000.
 Status SetSampleInterval(int64_t calls);
 
+/// The setter of `name` (level, format, path_prefix, filter, sample_interval) with a text.
+Status SetByName(std::string_view name, std::string_view value);
+
 /// set_profile_execution of the RFC: on turns `off` into `layers` and keeps any other level.
 Status SetExecution(bool enabled);
 

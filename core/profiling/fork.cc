@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "core/profiling/config_internal.h"
+#include "core/profiling/control.h"
 #include "core/profiling/diagnostics.h"
 #include "core/profiling/statistics.h"
 #include "core/profiling/tracer.h"
@@ -15,10 +16,11 @@ constinit std::atomic<uint32_t> fork_epoch{0};
 
 namespace {
 
-// The order of these mutexes everywhere: the tracer's two, the table, the configuration, the
-// problems.  A mutex of one engine's statistics is not held across fork(): the child abandons
-// those statistics instead (EngineTable::RestartInChild).
+// The order of these mutexes everywhere: the control socket's, the tracer's two, the table, the
+// configuration, the problems.  A mutex of one engine's statistics is not held across fork(): the
+// child abandons those statistics instead (EngineTable::RestartInChild).
 void BeforeFork() {
+  internal::LockControl();
   Tracer::LockBeforeFork();
   EngineTable::Get().Lock();
   internal::LockConfig();
@@ -30,6 +32,7 @@ void AfterForkInParent() {
   internal::UnlockConfig();
   EngineTable::Get().Unlock();
   Tracer::UnlockInParent();
+  internal::UnlockControl();
 }
 
 void AfterForkInChild() {
@@ -40,6 +43,8 @@ void AfterForkInChild() {
   EngineTable::Get().RestartInChild();
   EngineTable::Get().Unlock();
   Tracer::RestartInChild();
+  internal::AbandonControlInChild();
+  internal::UnlockControl();
 }
 
 [[maybe_unused]] const int registered =

@@ -37,8 +37,9 @@ inline std::string ReadText(const std::string& path) {
 /// A folder that is removed with everything in it.
 class TempFolder {
  public:
-  TempFolder() {
-    const char* base = ::getenv("TEST_TMPDIR");
+  TempFolder() : TempFolder(::getenv("TEST_TMPDIR")) {}
+  /// In another folder than the test's own, whose path may be too long; null: /tmp.
+  explicit TempFolder(const char* base) {
     std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/profilingXXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }

@@ -39,6 +39,13 @@ TRTSCOPE_API char* trtscope_flush_traces(void);
 /// The names table (names.h) as JSON: levels, formats, environment, phases, trace files.
 TRTSCOPE_API char* trtscope_names_json(void);
 
+/// Serves this process's owner on a local socket (control.h): its path, which the caller frees, or
+/// null.
+TRTSCOPE_API char* trtscope_start_control(void);
+TRTSCOPE_API void trtscope_stop_control(void);
+/// The folder of such sockets, of all processes of this user.
+TRTSCOPE_API char* trtscope_control_folder(void);
+
 #if defined(__cplusplus)
 }
 #endif

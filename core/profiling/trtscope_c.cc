@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/profiling/config.h"
+#include "core/profiling/control.h"
 #include "core/profiling/report.h"
 #include "core/profiling/trtscope.h"
 
@@ -101,5 +102,16 @@ void trtscope_reset_timing(void) {
 }
 char* trtscope_flush_traces(void) { return profiling::Text(profiling::FlushTraces); }
 char* trtscope_names_json(void) { return profiling::Text(profiling::NamesJson); }
+
+char* trtscope_start_control(void) {
+  trtscope::Result<std::string> path = std::string();
+  const int code = profiling::Call([&] {
+    path = profiling::StartControl();
+    return path.status();
+  });
+  return code == 0 ? profiling::Text([&] { return *path; }) : nullptr;
+}
+void trtscope_stop_control(void) { profiling::StopControl(); }
+char* trtscope_control_folder(void) { return profiling::Text(profiling::ControlFolder); }
 
 }  // extern "C"

@@ -22,6 +22,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from trtscope import builders
     from trtscope._compile import compile
+    from trtscope._control import close_control, open_control
     from trtscope._engine import Engine
     from trtscope._errors import CompileError, PackageError, TrtscopeError
     from trtscope._libraries import load_torch as load_library
@@ -57,6 +58,7 @@ __all__ = [
     "Runner",
     "TrtscopeError",
     "builders",
+    "close_control",
     "compile",
     "flush_traces",
     "get_profile_execution",
@@ -67,6 +69,7 @@ __all__ = [
     "get_profile_sample_interval",
     "load",
     "load_library",
+    "open_control",
     "profile",
     "profile_config",
     "read_package",
@@ -86,6 +89,8 @@ _HOMES = {
     "Engine": "_engine",
     "EngineState": "_state",
     "Runner": "_save",
+    "close_control": "_control",
+    "open_control": "_control",
     "compile": "_compile",
     "load": "_save",
     "read_package": "_package",

@@ -160,6 +160,12 @@ PYBIND11_MODULE(_core, m) {
   });
   m.def("flush_traces", [] { return Take(trtscope_flush_traces); });
   m.def("names_json", [] { return Take(trtscope_names_json); });
+  m.def("start_control", [] { return Take(trtscope_start_control); });
+  m.def("stop_control", [] {
+    py::gil_scoped_release release;
+    trtscope_stop_control();
+  });
+  m.def("control_folder", [] { return Take(trtscope_control_folder); });
 
   m.def("plan_info", &PlanInfoOf, py::arg("plan"),
         "Kind, builder_version, hash and size of a plan, from its octets alone.");

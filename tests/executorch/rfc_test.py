@@ -11,6 +11,7 @@ from executorch.devtools import Inspector
 from programs import MIXED_INPUT, SMALL_INPUTS, Mixed, Small
 
 import trtscope
+import trtscope.executorch
 from trtscope.executorch import Timeline, read_timeline
 
 PHASES = ("input_binding", "shape_inference", "output_binding", "enqueue_host")
@@ -97,6 +98,30 @@ def test_level_off_emits_no_event_of_ours(mixed: Path, tmp_path: Path) -> None:
     names = {e.name for b in inspector.event_blocks for e in b.events}
     assert not any(n.startswith("torchtrt.") for n in names)
     assert "DELEGATE_CALL" in names
+
+
+@pytest.mark.parametrize("level", ["off", "delegate", "phases", "layers"])
+def test_the_executorch_python_runtime_wheel_can_enable_the_selected_profile_level(
+    small: Path, tmp_path: Path, level: str
+) -> None:
+    """In a stock executorch.runtime, which has no way to pass options of its own."""
+    from executorch.runtime import Runtime
+
+    trtscope.executorch.activate()
+    program = Runtime.get().load_program(small, enable_etdump=True)
+    with trtscope.executorch.load_options({"profile_level": level}):
+        method = program.load_method("forward")
+    method.execute(SMALL_INPUTS)
+    program.write_etdump_result_to_file(str(tmp_path / "t.etdp"), "/dev/null")
+    inspector = Inspector(etdump_path=str(tmp_path / "t.etdp"))
+    names = {e.name for b in inspector.event_blocks for e in b.events}
+    seen = [
+        "torchtrt.delegate" in names,
+        "torchtrt.enqueue_host" in names,
+        any(n.startswith("torchtrt.layer/") for n in names),
+    ]
+    depth = ("off", "delegate", "phases", "layers").index(level)
+    assert seen == [True] * depth + [False] * (3 - depth)
 
 
 def test_which_regions_ran(timeline: Timeline) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +10,12 @@ import numpy as np
 import programs
 import pytest
 import torch
+from native import run
 from programs import MIXED_INPUT, Mixed
 
 import trtscope
-from trtscope import _libraries
 from trtscope.cli import main
 from trtscope.executorch import PteRunner, read_timeline
-from trtscope.executorch._library import executorch_folder
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    libraries = [os.fspath(executorch_folder() / "lib")]
-    plugin = _libraries.find(_libraries.HOST).path
-    assert plugin is not None
-    return subprocess.run(
-        [os.environ["TRTSCOPE_RUNNER"], *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={
-            **os.environ,
-            "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-            "TRTSCOPE_EXECUTORCH_LIB": libraries[0],
-            "TRTSCOPE_PLUGIN_DIR": os.fspath(plugin.parent),
-        },
-    )
 
 
 def test_a_mixed_program_runs_with_events_and_equals_eager(mixed: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import trtscope
 from trtscope._errors import TrtscopeError
-from trtscope.cli import compare, demo, doctor, inspect, profile, report
+from trtscope.cli import attach, compare, demo, doctor, inspect, profile, report, top
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -25,7 +25,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"trtscope {trtscope.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (profile, report, compare, inspect, demo, doctor):
+    for module in (profile, report, compare, inspect, top, attach, demo, doctor):
         module.add_parser(commands)
     return parser
 

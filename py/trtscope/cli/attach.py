@@ -1,0 +1,48 @@
+"""``trtscope attach``: another process's profiling, switched from outside."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+SETTINGS = ("level", "format", "path_prefix", "filter", "sample_interval")
+
+
+def add_parser(commands: Any) -> None:
+    parser = commands.add_parser(
+        "attach",
+        help="switch profiling of a running process on and off",
+        description="Changes the settings of a process of the same user that was started with "
+        "TRTSCOPE_CONTROL=1 or called trtscope.open_control(), and prints what they are then. With "
+        "no option it only prints them. --level off finishes the traces.",
+    )
+    parser.add_argument("pid", type=int, metavar="PID")
+    parser.add_argument("--level", help="off, delegate, phases or layers")
+    parser.add_argument("--format", help="perfetto, trex or etdump")
+    parser.add_argument("--out", dest="path_prefix", metavar="DIR", help="folder of the traces")
+    parser.add_argument("--filter", metavar="GLOB", help="only engines whose id matches")
+    parser.add_argument("--sample-interval", metavar="N", help="measure one call in N on the GPU")
+    parser.add_argument("--reset", action="store_true", help="set all counters to zero")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from trtscope._control import ask, ask_json
+
+    before = ask_json(arguments.pid, "config")
+    if arguments.path_prefix is not None:
+        arguments.path_prefix = os.path.abspath(arguments.path_prefix)  # it stands elsewhere
+    # The level last: files begin with the format and in the folder that were asked for.
+    for name in sorted(SETTINGS, key=lambda n: n == "level"):
+        value = getattr(arguments, name)
+        if value is not None:
+            ask(arguments.pid, f"set {name} {value}")
+    if arguments.reset:
+        ask(arguments.pid, "reset")
+    after = ask_json(arguments.pid, "config")
+    print(json.dumps(after, indent=2))
+    if before["level"] != "off" and after["level"] == "off":
+        print(ask(arguments.pid, "flush").rstrip("\n"))
+    return 0
