@@ -150,7 +150,8 @@ std::string EtdumpNote(std::span<const EngineSnapshot> engines) {
   if (Snapshot().format != Format::kEtdump) return "";
   const auto other = [](const EngineSnapshot& e) { return e.identity.runtime != "executorch"; };
   if (std::none_of(engines.begin(), engines.end(), other)) return "";
-  return "format etdump writes into ETDumps of ExecuTorch programs: engines of other runtimes write "
+  return "format etdump writes into ETDumps of ExecuTorch programs: engines of other runtimes "
+         "write "
          "no trace\n";
 }
 

@@ -78,8 +78,8 @@ def test_a_running_process_is_switched_and_watched(
     assert 0 < float(busy) < 100
 
     assert main(["attach", pid, "--level=off"]) == OK
-    finished = capsys.readouterr().out.splitlines()[-5:]
-    traces = [Path(line) for line in finished if line.endswith(".trace")]
+    finished = capsys.readouterr().out.splitlines()
+    traces = [Path(line) for line in finished if line.endswith("_profile.trace")]
     assert len(traces) == 4
     assert all(json.loads(trace.read_text()) for trace in traces)
     assert main(["attach", pid, "--reset"]) == OK
