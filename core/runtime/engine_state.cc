@@ -42,7 +42,7 @@ std::string Join(const std::vector<std::string>& parts) {
 // Reads the fields of one state; every error begins with the engine's name.
 class Reader {
  public:
-  explicit Reader(const std::vector<std::string>& fields) : fields_(fields) {}
+  explicit Reader(const StateFields& fields) : fields_(fields) {}
 
   Status Bad(StateField::Index field, std::string_view expected) const {
     return InvalidArgument("engine " + Quote(fields_[StateField::kName]) + ": state field " +
@@ -97,16 +97,16 @@ class Reader {
   }
 
  private:
-  const std::vector<std::string>& fields_;
+  const StateFields& fields_;
 };
 
-Status CheckVersion(const std::vector<std::string>& fields) {
+Status CheckVersion(const StateFields& fields) {
   const std::string versions = "version " + std::string(kStateAbiVersion) + " with " +
                                std::to_string(StateField::kCount) + " strings or version " +
                                std::string(kOldStateAbiVersion) + " with " +
                                std::to_string(kOldStateFieldCount);
   if (fields.empty()) return DataLoss("engine state is an empty list; expected " + versions);
-  const std::string& version = fields[StateField::kAbiVersion];
+  const std::string_view version = fields[StateField::kAbiVersion];
   const size_t expected = version == kStateAbiVersion      ? size_t{StateField::kCount}
                           : version == kOldStateAbiVersion ? kOldStateFieldCount
                                                            : 0;
@@ -115,8 +115,9 @@ Status CheckVersion(const std::vector<std::string>& fields) {
                        std::to_string(fields.size()) + " strings; this build reads " + versions);
   }
   if (fields.size() != expected) {
-    return DataLoss("engine state of version " + version + " has " + std::to_string(fields.size()) +
-                    " strings; expected " + std::to_string(expected));
+    return DataLoss("engine state of version " + std::string(version) + " has " +
+                    std::to_string(fields.size()) + " strings; expected " +
+                    std::to_string(expected));
   }
   return OkStatus();
 }
@@ -133,7 +134,7 @@ std::string_view CurrentPlatform() {
 #endif
 }
 
-Result<EngineState> ParseEngineState(std::vector<std::string> fields, PlanEncoding encoding) {
+Result<EngineState> ParseEngineState(StateFields fields, PlanEncoding encoding) {
   TRTSCOPE_RETURN_IF_ERROR(CheckVersion(fields));
   const bool old = fields.size() == kOldStateFieldCount;
   if (old) fields.resize(StateField::kCount);
@@ -169,13 +170,13 @@ Result<EngineState> ParseEngineState(std::vector<std::string> fields, PlanEncodi
     }
     state.plan = *std::move(plan);
   } else {
-    state.plan = std::move(fields[StateField::kPlan]);
+    state.plan = fields[StateField::kPlan];
   }
-  state.name = std::move(fields[StateField::kName]);
-  state.device = std::move(fields[StateField::kDevice]);
-  state.metadata = std::move(fields[StateField::kMetadata]);
-  state.target_platform = std::move(fields[StateField::kTargetPlatform]);
-  state.resource_strategy = std::move(fields[StateField::kResourceStrategy]);
+  state.name = fields[StateField::kName];
+  state.device = fields[StateField::kDevice];
+  state.metadata = fields[StateField::kMetadata];
+  state.target_platform = fields[StateField::kTargetPlatform];
+  state.resource_strategy = fields[StateField::kResourceStrategy];
   return state;
 }
 

@@ -79,10 +79,12 @@ enum class PlanEncoding : bool {
   kBase64,  // as a pickled state holds it
 };
 
+/// The strings of a state where they are: a plan may be gigabytes, and is not copied to be read.
+using StateFields = std::vector<std::string_view>;
+
 /// Checks every field; the error names the engine, the field, what came and what was expected.
-/// The plan's own header is not looked at here.  `fields` is consumed: a raw plan is moved, not
-/// copied.
-Result<EngineState> ParseEngineState(std::vector<std::string> fields, PlanEncoding encoding);
+/// The plan's own header is not looked at here.  Beside `fields`, the plan is held once.
+Result<EngineState> ParseEngineState(StateFields fields, PlanEncoding encoding);
 
 /// The list that ParseEngineState reads, in the current version with the plan in base64.
 std::vector<std::string> SerializeEngineState(const EngineState& state);

@@ -18,8 +18,13 @@ std::vector<std::string> Fields() {
           ""};
 }
 
-std::string ErrorOf(std::vector<std::string> fields, PlanEncoding encoding = PlanEncoding::kRaw) {
-  auto state = ParseEngineState(std::move(fields), encoding);
+Result<EngineState> Parse(const std::vector<std::string>& fields, PlanEncoding encoding) {
+  return ParseEngineState({fields.begin(), fields.end()}, encoding);
+}
+
+std::string ErrorOf(const std::vector<std::string>& fields,
+                    PlanEncoding encoding = PlanEncoding::kRaw) {
+  auto state = Parse(fields, encoding);
   return state.ok() ? "" : std::string(state.status().message());
 }
 
@@ -62,7 +67,7 @@ TEST(Base64, RefusesWhatWasNeverEncoded) {
 TEST(EngineState, ReadsTheCurrentVersion) {
   std::vector<std::string> fields = Fields();
   fields[StateField::kAliasedIo] = "y@x@kv%z@mask@kv";
-  auto state = ParseEngineState(fields, PlanEncoding::kRaw);
+  auto state = Parse(fields, PlanEncoding::kRaw);
   ASSERT_TRUE(state.ok()) << state.status().message();
   EXPECT_EQ(state->name, "encoder");
   EXPECT_EQ(state->device_id, 0);
@@ -80,7 +85,7 @@ TEST(EngineState, ReadsVersion8WithElevenStrings) {
   fields[StateField::kAbiVersion] = "8";
   fields.resize(kOldStateFieldCount);
   fields[StateField::kPlan] = Base64Encode("plan-octets");
-  auto state = ParseEngineState(fields, PlanEncoding::kBase64);
+  auto state = Parse(fields, PlanEncoding::kBase64);
   ASSERT_TRUE(state.ok()) << state.status().message();
   EXPECT_EQ(state->plan, "plan-octets");
   EXPECT_TRUE(state->aliased_io.empty());
@@ -91,7 +96,7 @@ TEST(EngineState, SerializesToWhatItReads) {
   fields[StateField::kPlan] = std::string("\0\xff raw", 6);
   fields[StateField::kHardwareCompatible] = "1";
   fields[StateField::kAliasedIo] = "y@x@kv";
-  auto state = ParseEngineState(fields, PlanEncoding::kRaw);
+  auto state = Parse(fields, PlanEncoding::kRaw);
   ASSERT_TRUE(state.ok());
   std::vector<std::string> again = SerializeEngineState(*state);
   fields[StateField::kPlan] = Base64Encode(fields[StateField::kPlan]);
@@ -180,7 +185,7 @@ TEST(EngineState, RandomFieldsNeverCrash) {
     }
     if (random() % 8 == 0) fields.resize(random() % 15);
     const auto encoding = random() % 2 ? PlanEncoding::kRaw : PlanEncoding::kBase64;
-    (void)ParseEngineState(fields, encoding).ok();
+    (void)Parse(fields, encoding).ok();
   }
 }
 

@@ -20,12 +20,19 @@ namespace {
 
 using EnginePtr = c10::intrusive_ptr<TorchEngine>;
 
+// Torch's own strings, where it keeps them.
+StateFields Views(const c10::List<std::string>& fields) {
+  StateFields views;
+  for (size_t i = 0; i < fields.size(); ++i) views.push_back(fields[i]);
+  return views;
+}
+
 void RegisterClass() {
   // Leaked, like everything registered with torch: engines may outlive static destruction.
   auto& engine = *new torch::class_<TorchEngine>("tensorrt", "Engine");
   engine
-      .def(torch::init([](std::vector<std::string> fields) {
-        return c10::make_intrusive<TorchEngine>(std::move(fields), PlanEncoding::kRaw);
+      .def(torch::init([](const c10::List<std::string>& fields) {
+        return c10::make_intrusive<TorchEngine>(Views(fields), PlanEncoding::kRaw);
       }))
       .def("__obj_flatten__", [](const EnginePtr& self) { return self->Flatten(); })
       .def("__eq__",
@@ -51,9 +58,8 @@ void RegisterClass() {
       .def("get_engine_layer_info", &TorchEngine::LayerInfo)
       .def("dump_engine_layer_info_to_file", &TorchEngine::DumpLayerInfo)
       .def_pickle([](const EnginePtr& self) { return self->Serialize(); },
-                  [](std::vector<std::string> fields) {
-                    return c10::make_intrusive<TorchEngine>(std::move(fields),
-                                                            PlanEncoding::kBase64);
+                  [](const c10::List<std::string>& fields) {
+                    return c10::make_intrusive<TorchEngine>(Views(fields), PlanEncoding::kBase64);
                   });
 }
 

@@ -103,8 +103,8 @@ void NextOutputs::Prepare(const std::vector<at::Tensor>& outputs,
 
 void ThrowIfError(const Status& status) { TORCH_CHECK(status.ok(), std::string(status.message())); }
 
-TorchEngine::TorchEngine(std::vector<std::string> fields, PlanEncoding encoding)
-    : state_(ValueOrThrow(ParseEngineState(std::move(fields), encoding))) {
+TorchEngine::TorchEngine(const StateFields& fields, PlanEncoding encoding)
+    : state_(ValueOrThrow(ParseEngineState(fields, encoding))) {
   const auto inspected = engine::InspectPlan(Bytes(state_.plan));
   TORCH_CHECK(inspected.ok(), "engine '", state_.name, "': ", inspected.status().message());
   const engine::PlanInfo& info = *inspected;

@@ -40,7 +40,7 @@ class NextOutputs {
 class TorchEngine : public torch::CustomClassHolder {
  public:
   /// Loads the plan.  Raises c10::Error naming the engine and what is wrong.
-  TorchEngine(std::vector<std::string> fields, PlanEncoding encoding);
+  TorchEngine(const StateFields& fields, PlanEncoding encoding);
 
   engine::Executor& executor() { return *executor_; }
   /// Position among the executor's inputs (outputs) of the graph's i-th input (output).

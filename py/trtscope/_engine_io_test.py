@@ -42,8 +42,9 @@ def test_an_aliased_output_is_the_input_itself() -> None:
         assert y.shape == (2, 8)
 
 
-# How far above what the state's list of strings takes memory goes while an engine is made of it,
-# and what stays, in sizes of the plan.
+# How far memory rises while an engine is made of the list of strings, and what stays, in sizes of
+# the plan.  Torch copies the list for itself (4/3, for base64; a package's is its own already), and
+# the null engine's JSON reader keeps the text of one token, which is all of the padding.
 _LOAD = """
 import gc, sys, torch
 from trtscope import _libraries
@@ -78,6 +79,5 @@ def test_loading_keeps_little_more_than_the_plan() -> None:
     )
     assert done.returncode == 0, done.stderr
     peak, kept = map(float, done.stdout.split())
-    print(f"peak {peak:.2f}, kept {kept:.2f} of the plan's size")
     assert kept <= 1.1
-    assert peak <= 2.5
+    assert peak <= 4 / 3 + 1 + 1.1
