@@ -49,7 +49,7 @@ Result<const Driver*> Open() {
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       const char* reason = dlerror();
-      tried += "\n  " + std::string(reason != nullptr ? reason : name.c_str());
+      tried += (tried.empty() ? " " : ", ") + std::string(reason != nullptr ? reason : name);
       continue;
     }
     // Never closed: contexts and streams of the whole process live in it.

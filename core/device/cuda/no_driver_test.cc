@@ -17,6 +17,8 @@ TEST(NoDriver, SaysWhatWasLookedFor) {
   EXPECT_NE(status.message().find("install the NVIDIA driver"), std::string_view::npos);
   EXPECT_NE(status.message().find("/nonexistent/libcuda.so.1"), std::string_view::npos)
       << status.message();
+  // It goes into messages that are one line.
+  EXPECT_EQ(status.message().find('\n'), std::string_view::npos) << status.message();
   // The answer is remembered: looking again would cost each engine that is loaded.
   setenv("TRTSCOPE_CUDA", "/elsewhere/libcuda.so.1", 1);
   EXPECT_EQ(GetDevice({DeviceType::kCuda, 0}).status().message(), status.message());

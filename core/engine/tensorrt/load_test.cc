@@ -54,6 +54,17 @@ class LoadTest : public ::testing::Test {
   }
 };
 
+TEST_F(LoadTest, WithoutItsDeviceTheVersionIsSaidAllTheSame) {
+  LoadOptions options;
+  options.name = "m";
+  options.device = {device::DeviceType::kCuda, 99};
+  const auto engine = LoadEngine(fakes::MakeFakePlan({8, 6, 0, 12}, kPlain), options);
+  ASSERT_FALSE(engine.ok());
+  EXPECT_TRUE(engine.status().message().starts_with(
+      "engine 'm': this plan was built by TensorRT 8.6.0 and runs on a CUDA device: "))
+      << engine.status().message();
+}
+
 TEST_F(LoadTest, EachPlanGetsTheVersionThatBuiltIt) {
   Offer({"trt11", "trt10", "trt10_0", "trt8"});
   EXPECT_EQ(Runner({8, 6, 0, 12}, kPlain), "TensorRT 8.6.0 (libnvinfer.so.8)");
