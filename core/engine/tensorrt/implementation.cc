@@ -73,7 +73,11 @@ class Explanation {
     for (const std::string& folder : SearchedFolders()) {
       folders += (folders.empty() ? " (looked in " : ", ") + folder;
     }
-    return text + (folders.empty() ? "" : folders + ")");
+    if (!folders.empty()) text += folders + ")";
+    for (const std::string& folder : FoldersNotThere()) {
+      text += "; " + folder + ", which the application named, is no folder";
+    }
+    return text;
   }
 
   std::string Advice(const std::vector<Opened>& opened) const {

@@ -174,6 +174,11 @@ TEST_F(LoadTest, UnusableLibrariesAreNamed) {
 }
 
 TEST_F(LoadTest, FoldersOfTheApplicationAreSearched) {
+  trtscope_add_library_path("/nonexistent/libraries");
+  const std::string none = Runner({10, 16, 1, 11}, kPlain);
+  EXPECT_TRUE(
+      Contains(none, "; /nonexistent/libraries, which the application named, is no folder; "))
+      << none;
   trtscope_add_library_path(FakePath("trt10").c_str());
   EXPECT_EQ(Runner({10, 16, 1, 11}, kPlain), "TensorRT 10.16.1 (libnvinfer.so.10)");
 }
