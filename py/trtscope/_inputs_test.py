@@ -95,6 +95,28 @@ def test_what_does_not_fit_is_named(
     assert str(error.value) == f"m.pt2: {expected}"
 
 
+def test_a_call_like_an_accepted_one_is_still_told_from_others(
+    record: list[dict[str, Any]],
+) -> None:
+    check = InputCheck("m.pt2", record)
+    for _ in range(2):
+        check(*call())
+        for changes in (
+            {"x": torch.zeros(4, 8).double()},
+            {"x": torch.zeros(4, 9)},
+            {"x": torch.zeros(4, 8, device="meta")},
+            {"scale": MISSING},
+            {"rows": MISSING},
+            {"rows": None},
+        ):
+            with pytest.raises(trtscope.TrtscopeError):
+                check(*call(**changes))
+    # The same tensors, but one that has a keyword comes without it.
+    args, kwargs = call()
+    with pytest.raises(trtscope.TrtscopeError, match="got 4 inputs; expected 3"):
+        check([*args, *kwargs.values()])
+
+
 def test_sizes_that_depend_on_each_other_must_agree(record: list[dict[str, Any]]) -> None:
     symbol = record[0]["dims"][0]
     expected = f"'y' has size 7 in dimension 0; expected 8, which is 2*{symbol} with {symbol} = 4"
@@ -198,3 +220,6 @@ def test_saving_where_no_folder_can_be_made_is_one_error(tmp_path: Path) -> None
     for folder, reason in ((tmp_path / "file", "it is a file"), (Path("/proc/zz"), "No such file")):
         with pytest.raises(trtscope.TrtscopeError, match=f"cannot make the folder .*{reason}"):
             trtscope.save(program(), folder / "x.pt2")
+    (tmp_path / "x.pt2").mkdir()
+    with pytest.raises(trtscope.TrtscopeError, match=r"x\.pt2 is a folder"):
+        trtscope.save(program(), tmp_path / "x.pt2")

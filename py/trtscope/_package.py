@@ -15,6 +15,7 @@ import os
 import pickle
 import re
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ ENGINE_CLASS = "__torch__.torch.classes.tensorrt.Engine"
 #: Key of this package's own entry in the metadata of an AOTInductor model (``_save.py``).
 INPUTS_KEY = "trtscope_inputs"
 
+_CHUNK = 1 << 20
 _OBJECT = re.compile(r"(?:^|/)data/constants/(custom_obj_\d+)$")
 
 
@@ -92,6 +94,24 @@ def read_package(path: str | os.PathLike[str]) -> Package:
         ) from error
     except OSError as error:
         raise PackageError(f"cannot read package {path}: {error.strerror or error}") from error
+
+
+def check_libraries(package: Package) -> None:
+    """Compares compiled code with its checksum: torch loads it without, and damaged code ends the
+    process.  Reads all of it.
+
+    Raises:
+        PackageError: a library is not as it was written.
+    """
+    try:
+        with zipfile.ZipFile(package.path) as archive:
+            for name in archive.namelist():
+                if "data/aotinductor/" in name and name.endswith(".so"):
+                    with archive.open(name) as entry:
+                        while entry.read(_CHUNK):
+                            pass
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise PackageError(f"{package.path} is damaged: {error}") from error
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Package:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trtscope._errors import PackageError
-from trtscope._package import _unpickle, read_package
+from trtscope._package import _unpickle, check_libraries, read_package
 from trtscope._testing import (
     foreign_state,
     pickle_object,
@@ -110,6 +110,16 @@ def test_a_model_without_code_is_said(tmp_path: Path) -> None:
     with zipfile.ZipFile(damaged, "a") as archive:
         archive.writestr("m/data/aotinductor/model/abc.wrapper_compile_flags.json", "{}")
     assert read_package(damaged).missing == ()
+
+
+def test_damaged_code_is_found_by_its_checksum(tmp_path: Path) -> None:
+    path = write_package(tmp_path / "m.pt2", [])
+    check_libraries(read_package(path))
+    octets = path.read_bytes()
+    assert octets.count(b"no library") == 1
+    path.write_bytes(octets.replace(b"no library", b"no Library"))
+    with pytest.raises(PackageError, match=r"m\.pt2 is damaged: .*abc\.wrapper\.so"):
+        check_libraries(read_package(path))
 
 
 def test_exported_programs_are_told_from_compiled_ones(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trtscope._errors import PackageError, TrtscopeError, one_line
 from trtscope._folders import make_folder
 from trtscope._inputs import InputCheck, describe_inputs
-from trtscope._package import INPUTS_KEY, Package, read_package
+from trtscope._package import INPUTS_KEY, Package, check_libraries, read_package
 
 if TYPE_CHECKING:
     import torch
@@ -69,6 +69,8 @@ def save(
         )
     if path.suffix != ".pt2":
         raise TrtscopeError(f"a package's name must end in .pt2: {path}")
+    if path.is_dir():
+        raise TrtscopeError(f"{path} is a folder; name a file for the package")
     if not any(shutil.which(c) for c in (os.environ.get("CXX", "g++"), "g++", "clang++")):
         raise TrtscopeError(
             "AOTInductor needs a C++ compiler to make a package and found none: install g++ or "
@@ -201,6 +203,7 @@ def load_pt2(path: str | os.PathLike[str], model: str | None = None) -> Runner:
             f"{package.path} holds no model {model!r}; it holds {', '.join(package.models)}"
         )
 
+    check_libraries(package)
     from trtscope import _libraries
 
     _libraries.load_torch()
