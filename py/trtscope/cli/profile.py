@@ -283,7 +283,7 @@ def files_text(files: list[Path]) -> str:
     """Where the trace files are and how to open them."""
     if not files:
         return "No trace file was written."
-    lines = [f"{len(files)} trace files in {files[0].parent.absolute()}:"]
+    lines = [f"{len(files)} trace files in {files[0].parent.resolve()}:"]
     lines += [f"  {f.name} ({octets(f.stat().st_size)})" for f in files[:_LISTED] if f.is_file()]
     if len(files) > _LISTED:
         lines.append(f"  ... and {len(files) - _LISTED} more")

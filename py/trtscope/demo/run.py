@@ -60,7 +60,7 @@ def run_demo(out: Path | None = None, *, iterations: int = 20, xnnpack: bool = F
     Raises:
         TrtscopeError: something is missing, or the embeddings differ from eager PyTorch's.
     """
-    out = (out or default_folder()).absolute()
+    out = (out or default_folder()).resolve()
     make_folder(out)
     start = time.monotonic()
     folder = model_folder()
