@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import code
-import os
 import runpy
 import sys
 from pathlib import Path
 
+from trtscope._standing import stand_with_the_user
+
 
 def main() -> None:
-    os.chdir(os.environ.get("BUILD_WORKING_DIRECTORY", "."))
+    stand_with_the_user()
     match sys.argv[1:]:
         case []:
             code.interact(banner="trtscope: import trtscope", local={"__name__": "__main__"})

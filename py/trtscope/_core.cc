@@ -4,9 +4,11 @@
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/engine/engine.h"
 #include "core/engine/plan.h"
@@ -44,6 +46,16 @@ void SetText(int (*setter)(const char*), const std::string& text) {
           std::to_string(zero) + " octets");
   }
   Set(setter, text.c_str());
+}
+
+// Python's integers have no end; the C interface's do.
+int SampleInterval(const py::int_& number) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0 || !std::in_range<int>(value)) {
+    Raise("sample interval " + std::string(py::str(number)) + " is out of range");
+  }
+  return static_cast<int>(value);
 }
 
 // Takes over a string of the C interface.  Names in it may hold any octets.
@@ -155,8 +167,9 @@ PYBIND11_MODULE(_core, m) {
         [](const std::string& folder) { SetText(trtscope_set_profile_path_prefix, folder); });
   m.def("set_profile_filter",
         [](const std::string& glob) { SetText(trtscope_set_profile_filter, glob); });
-  m.def("set_profile_sample_interval",
-        [](int calls) { Set(trtscope_set_profile_sample_interval, calls); });
+  m.def("set_profile_sample_interval", [](const py::int_& calls) {
+    Set(trtscope_set_profile_sample_interval, SampleInterval(calls));
+  });
   m.def("set_profile_execution",
         [](bool enabled) { Set(trtscope_set_profile_execution, enabled ? 1 : 0); });
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtscope._errors import TrtscopeError
+from trtscope._errors import TrtscopeError, one_line
 from trtscope._metadata import Metadata, TensorSpec
 from trtscope._state import HOST_DEVICE, EngineState
 
@@ -41,14 +41,14 @@ class Engine:
         from trtscope import _libraries
 
         _libraries.load_torch()
-        fields = state.to_list() if isinstance(state, EngineState) else list(state)
+        fields = state.to_list() if isinstance(state, EngineState) else _strings(state)
         # The way of a pickled object: the class's constructor takes raw octets, which Python's
         # strings cannot carry.
         made: Any = torch._C.ScriptObject.__new__(torch._C.ScriptObject)
         try:
             made.__setstate__((fields, _CLASS))
         except RuntimeError as error:
-            raise TrtscopeError(first_line(error)) from error
+            raise TrtscopeError(one_line(error)) from error
         return cls(made)
 
     @classmethod
@@ -146,6 +146,21 @@ class Engine:
         return f"trtscope.Engine({self.id!r})"
 
 
+def _strings(state: Any) -> list[str]:
+    """The list of an engine's state, which torch takes apart without saying what was wrong."""
+    if isinstance(state, (str, bytes)) or not isinstance(state, Sequence):
+        raise TrtscopeError(
+            f"engine state is of type {type(state).__name__}; expected an EngineState or a list of "
+            "strings"
+        )
+    for i, field in enumerate(state):
+        if not isinstance(field, str):
+            raise TrtscopeError(
+                f"engine state: item {i} is of type {type(field).__name__}; expected a string"
+            )
+    return list(state)
+
+
 def _metadata_of(info: dict[str, Any]) -> Metadata:
     """Metadata of a plan of which only the bindings are known.
 
@@ -187,8 +202,3 @@ def _metadata_of(info: dict[str, Any]) -> Metadata:
                 dims.append(None if tensor["data_dependent"] else by_position.get(i))
         outputs.append(TensorSpec(tensor["name"], tensor["dtype"], tuple(dims)))
     return Metadata(tuple(inputs), tuple(outputs), symbols, info["kind"], info["builder_version"])
-
-
-def first_line(error: BaseException) -> str:
-    """torch's message without its C++ stack."""
-    return str(error).split("\nException raised from", 1)[0].split("\n", 1)[0]

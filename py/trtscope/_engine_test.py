@@ -14,7 +14,7 @@ from torch import nn
 from torch.export import Dim
 
 import trtscope
-from trtscope._state import EngineState
+from trtscope._state import FIELD_NAMES, EngineState
 from trtscope._testing import foreign_state
 
 
@@ -131,6 +131,46 @@ def test_states_that_cannot_load_name_engine_and_field(
         trtscope.Engine.from_state(dataclasses.replace(state, name="theirs", **change))
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ([1, 2], "item 0 is of type int; expected a string"),
+        (["10", None], "item 1 is of type NoneType; expected a string"),
+        ("10", "is of type str; expected an EngineState or a list of strings"),
+        (None, "is of type NoneType; expected an EngineState or a list of strings"),
+    ],
+)
+def test_what_is_no_list_of_strings_is_no_state(fields: Any, expected: str) -> None:
+    with pytest.raises(trtscope.TrtscopeError, match=expected):
+        trtscope.Engine.from_state(fields)
+
+
+def test_torch_sees_the_fields_of_an_engine_by_name(state: EngineState) -> None:
+    engine = trtscope.Engine.from_state(state)
+    flat = engine.script_object.__obj_flatten__()
+    # What torch's tracing hashes and compares: all of the state, named as _state.py names it.
+    assert flat == list(zip(FIELD_NAMES, state.to_list(), strict=True))
+    other = trtscope.Engine.from_state(dataclasses.replace(state, name="other"))
+    assert [a for a, b in zip(flat, other.script_object.__obj_flatten__(), strict=True) if a != b]
+
+
+def test_outputs_allocated_ahead_are_right_and_nobody_elses(state: EngineState) -> None:
+    engine = trtscope.Engine.from_state(state)
+    assert engine.script_object.use_pre_allocated_outputs is False
+    engine.script_object.use_pre_allocated_outputs = True
+    assert engine.script_object.use_pre_allocated_outputs is True
+    # Each call allocates for the next one: by the second, a tensor waits; by the fourth, one that
+    # has the wrong shape and must not be used.
+    kept = [engine(torch.full((rows, 8), float(i)))[0] for i, rows in enumerate((2, 2, 2, 5, 5))]
+    assert len({tensor.data_ptr() for tensor in kept}) == len(kept)
+    for i, (tensor, rows) in enumerate(zip(kept, (2, 2, 2, 5, 5), strict=True)):
+        torch.testing.assert_close(tensor, torch.full((rows, 8), float(i) + 1))
+    with pytest.raises(RuntimeError, match=r"expected a shape from \[1, 8\] to \[16, 8\]"):
+        engine(torch.ones(17, 8))
+    engine.script_object.use_pre_allocated_outputs = False
+    torch.testing.assert_close(engine(torch.ones(5, 8))[0], torch.full((5, 8), 2.0))
 
 
 def test_an_engine_of_another_machine_is_refused() -> None:

@@ -1,4 +1,5 @@
-"""The exceptions that this package raises for things a user can act on."""
+"""The exceptions that this package raises for things a user can act on, and what of others'
+messages goes into theirs."""
 
 from __future__ import annotations
 
@@ -13,3 +14,9 @@ class CompileError(TrtscopeError):
 
 class PackageError(TrtscopeError):
     """A package, or an engine state inside it, cannot be read."""
+
+
+def one_line(error: BaseException, longest: int = 600) -> str:
+    """The message of another library's exception on one line, without its C++ stack."""
+    text = " ".join(str(error).split("\nException raised from", 1)[0].split())
+    return text if len(text) <= longest else text[:longest] + "..."

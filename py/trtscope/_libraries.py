@@ -43,6 +43,10 @@ _lock = threading.RLock()
 _loaded: dict[str, ctypes.CDLL] = {}
 
 
+# Those that core/engine/host/loader.h reads.
+_ENV_FOLDERS = ("TRTSCOPE_PLUGIN_DIR", "TRTSCOPE_EXECUTORCH_LIB", ENV_LIBRARY_DIR, ENV_RUNTIME_PATH)
+
+
 @dataclass(frozen=True)
 class Library:
     """A library that was looked for: its name, and where it is; None when it is not there."""
@@ -53,9 +57,7 @@ class Library:
 
 def folders() -> list[Path]:
     """Where this package's libraries are looked for, in order."""
-    override = os.environ.get(ENV_LIBRARY_DIR)
-    own = Path(__file__).parent / "lib"
-    return [Path(override), own] if override else [own]
+    return [*_named_by(ENV_LIBRARY_DIR), Path(__file__).parent / "lib"]
 
 
 def find(name: str) -> Library:
@@ -68,7 +70,7 @@ def find(name: str) -> Library:
 
 def runtime_folders() -> list[Path]:
     """Folders of runtime libraries: those of the environment, then those of installed packages."""
-    found = [Path(p) for p in os.environ.get(ENV_RUNTIME_PATH, "").split(os.pathsep) if p]
+    found = _named_by(ENV_RUNTIME_PATH)
     for package, sub in _RUNTIME_PACKAGES:
         spec = find_spec(package)
         for root in (spec.submodule_search_locations or []) if spec else []:
@@ -77,12 +79,31 @@ def runtime_folders() -> list[Path]:
     return found
 
 
+def folders_not_there() -> list[str]:
+    """Each folder that a variable names and that does not exist, a sentence each."""
+    return [
+        f"{variable} names {folder}, which is no folder"
+        for variable in _ENV_FOLDERS
+        for folder in _named_by(variable)
+        if not folder.is_dir()
+    ]
+
+
+def _named_by(variable: str) -> list[Path]:
+    value = os.environ.get(variable, "")
+    # The one that is joined like PATH; a folder of the others may have a colon in its name.
+    parts = value.split(os.pathsep) if variable == ENV_RUNTIME_PATH else [value]
+    return [Path(p) for p in parts if p]
+
+
 def _open(name: str) -> ctypes.CDLL:
     if name in _loaded:
         return _loaded[name]
     library = find(name)
     if library.path is None:
-        looked = ", ".join(str(f) for f in folders())
+        looked = ", ".join(
+            str(f) if f.is_dir() else f"{f} (there is no such folder)" for f in folders()
+        )
         raise TrtscopeError(
             f"{name} is not in {looked}: this installation of trtscope is not whole"
         )

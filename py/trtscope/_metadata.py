@@ -22,7 +22,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 from trtscope._errors import PackageError
@@ -208,8 +208,12 @@ def evaluate(expression: str, values: Mapping[str, Any], arithmetic: Arithmetic 
                 return reduce(getattr(arithmetic, name), [walk(a) for a in args])
         raise PackageError(f"dimension {expression!r} is not arithmetic over symbols")
 
+    return walk(_parse(expression))
+
+
+@lru_cache(maxsize=1024)  # calls of a package evaluate the same few again and again
+def _parse(expression: str) -> ast.Expression:
     try:
-        tree = ast.parse(expression, mode="eval")
+        return ast.parse(expression, mode="eval")
     except (SyntaxError, ValueError, RecursionError) as error:
         raise PackageError(f"dimension {expression!r} does not parse: {error}") from error
-    return walk(tree)

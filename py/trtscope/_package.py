@@ -15,6 +15,7 @@ import os
 import pickle
 import re
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ ENGINE_CLASS = "__torch__.torch.classes.tensorrt.Engine"
 #: Key of this package's own entry in the metadata of an AOTInductor model (``_save.py``).
 INPUTS_KEY = "trtscope_inputs"
 
+_CHUNK = 1 << 20
 _OBJECT = re.compile(r"(?:^|/)data/constants/(custom_obj_\d+)$")
 
 
@@ -54,6 +56,7 @@ class Package:
         kind: ``aotinductor`` (compiled: it can be run) or ``export`` (a program alone).
         models: names of its models.
         other_objects: how many custom objects are no engines.
+        missing: what a compiled model needs and the package does not hold, a sentence each.
         inputs: what ``trtscope.save`` recorded of the inputs (``_save.py``); None elsewhere.
         target: platform and device that the code was compiled for, as AOTInductor recorded it.
     """
@@ -65,6 +68,7 @@ class Package:
     other_objects: int
     inputs: list[dict[str, Any]] | None
     target: dict[str, str]
+    missing: tuple[str, ...] = ()
 
 
 def read_package(path: str | os.PathLike[str]) -> Package:
@@ -92,6 +96,24 @@ def read_package(path: str | os.PathLike[str]) -> Package:
         raise PackageError(f"cannot read package {path}: {error.strerror or error}") from error
 
 
+def check_libraries(package: Package) -> None:
+    """Compares compiled code with its checksum: torch loads it without, and damaged code ends the
+    process.  Reads all of it.
+
+    Raises:
+        PackageError: a library is not as it was written.
+    """
+    try:
+        with zipfile.ZipFile(package.path) as archive:
+            for name in archive.namelist():
+                if "data/aotinductor/" in name and name.endswith(".so"):
+                    with archive.open(name) as entry:
+                        while entry.read(_CHUNK):
+                            pass
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise PackageError(f"{package.path} is damaged: {error}") from error
+
+
 def _read(path: Path, archive: zipfile.ZipFile) -> Package:
     names = archive.namelist()
     compiled = sorted({m[1] for n in names if (m := re.search(r"data/aotinductor/([^/]+)/", n))})
@@ -102,12 +124,14 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Package:
             f"({len(names)} entries)"
         )
     aliases: dict[str, list[str]] = {}
+    named_by: dict[str, str] = {}
     inputs: list[dict[str, Any]] | None = None
     target: dict[str, str] = {}
     for name in names:
         if name.endswith("/custom_objs_config.json"):
             for graph_name, file in _json_object(path, archive, name).items():
                 aliases.setdefault(str(file), []).append(str(graph_name))
+                named_by.setdefault(str(file), name)
         elif name.endswith("_metadata.json"):
             metadata = _json_object(path, archive, name)
             target.update({k: str(v) for k, v in metadata.items() if k.startswith("AOTI_")})
@@ -115,7 +139,8 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Package:
                 inputs = _inputs(path, metadata[INPUTS_KEY])
     engines = []
     others = 0
-    for name in sorted((n for n in names if _OBJECT.search(n)), key=_object_number):
+    objects = sorted((n for n in names if _OBJECT.search(n)), key=_object_number)
+    for name in objects:
         match = _OBJECT.search(name)
         assert match is not None
         engine = _engine(archive, name, match[1], tuple(aliases.get(match[1], ())))
@@ -123,6 +148,11 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Package:
             others += 1
         else:
             engines.append(engine)
+    present = {name.rpartition("/")[2] for name in objects}
+    for file, config in named_by.items():
+        if file not in present:
+            error = f"data/constants/{file} is not in the package, but {config} names it"
+            engines.append(PackagedEngine(file, tuple(aliases[file]), None, error))
     return Package(
         path=path,
         kind="aotinductor" if compiled else "export",
@@ -131,7 +161,19 @@ def _read(path: Path, archive: zipfile.ZipFile) -> Package:
         other_objects=others,
         inputs=inputs,
         target=target,
+        missing=tuple(
+            f"model {model!r} has no library: data/aotinductor/{model} holds no .so"
+            for model in compiled
+            if not _has_code(names, model)
+        ),
     )
+
+
+def _has_code(names: list[str], model: str) -> bool:
+    """Whether torch can make something to call of the model: a library, or sources with the flags
+    to compile them."""
+    folder = f"data/aotinductor/{model}/"
+    return any(folder in n and n.endswith((".so", "_compile_flags.json")) for n in names)
 
 
 def _object_number(name: str) -> int:

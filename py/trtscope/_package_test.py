@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trtscope._errors import PackageError
-from trtscope._package import _unpickle, read_package
+from trtscope._package import _unpickle, check_libraries, read_package
 from trtscope._testing import (
     foreign_state,
     pickle_object,
@@ -75,6 +75,51 @@ def test_a_hostile_pickle_reaches_nothing(tmp_path: Path) -> None:
     package = read_package(write_package(tmp_path / "m.pt2", [wrap_pickle(attack)]))
     assert "refers to os.mkdir" in str(package.engines[0].error)
     assert not target.exists()
+
+
+def without(path: Path, ending: str) -> Path:
+    """A copy of the package that lacks the entries whose names end so."""
+    copy = path.with_name("damaged.pt2")
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(copy, "w") as damaged:
+        for name in whole.namelist():
+            if not name.endswith(ending):
+                damaged.writestr(name, whole.read(name))
+    return copy
+
+
+def test_an_object_that_is_named_but_not_there_is_a_broken_engine(tmp_path: Path) -> None:
+    objects = [pickle_object(foreign_state(f"e{i}").to_list()) for i in range(2)]
+    path = write_package(tmp_path / "m.pt2", objects)
+    assert all(e.error is None for e in read_package(path).engines)
+    good, broken = read_package(without(path, "custom_obj_0")).engines
+    assert (good.file, good.error) == ("custom_obj_1", None)
+    assert (broken.file, broken.graph_names) == ("custom_obj_0", ("_torchbind_obj0",))
+    assert broken.error == (
+        "data/constants/custom_obj_0 is not in the package, but "
+        "m/data/aotinductor/model/custom_objs_config.json names it"
+    )
+
+
+def test_a_model_without_code_is_said(tmp_path: Path) -> None:
+    path = write_package(tmp_path / "m.pt2", [])
+    assert read_package(path).missing == ()
+    damaged = without(path, ".so")
+    (sentence,) = read_package(damaged).missing
+    assert sentence == "model 'model' has no library: data/aotinductor/model holds no .so"
+    # Sources that torch compiles when it loads them are code as well.
+    with zipfile.ZipFile(damaged, "a") as archive:
+        archive.writestr("m/data/aotinductor/model/abc.wrapper_compile_flags.json", "{}")
+    assert read_package(damaged).missing == ()
+
+
+def test_damaged_code_is_found_by_its_checksum(tmp_path: Path) -> None:
+    path = write_package(tmp_path / "m.pt2", [])
+    check_libraries(read_package(path))
+    octets = path.read_bytes()
+    assert octets.count(b"no library") == 1
+    path.write_bytes(octets.replace(b"no library", b"no Library"))
+    with pytest.raises(PackageError, match=r"m\.pt2 is damaged: .*abc\.wrapper\.so"):
+        check_libraries(read_package(path))
 
 
 def test_exported_programs_are_told_from_compiled_ones(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_plan_in_a_pte(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "modules", "message"),
     [
-        ({"inputs": ["a", "b"]}, ["first"], r"2 inputs \(a, b\), the region has 1: .*float32"),
+        ({"inputs": ["in", "in"]}, ["first"], r"2 inputs \(in, in\), the region has 1: .*float32"),
         ({"outputs": []}, ["first"], r"0 outputs \(\), the region has 1"),
         ({}, ["first", "second"], "one plan stands for one region"),
         ({"region": "decoder*"}, ["first"], r"plan is for 'decoder\*'"),
@@ -86,11 +86,42 @@ def test_what_does_not_fit_is_said(
         trtscope.compile(exported(), engine=builder(**changes), engine_modules=modules)
 
 
+@pytest.mark.parametrize("what", ["inputs", "outputs"])
+def test_names_are_a_list_of_strings(what: str) -> None:
+    for names in ("in", [1]):
+        with pytest.raises(trtscope.CompileError, match=f"{what}=.*: expected a list of names"):
+            builder(**{what: names})
+
+
+def test_names_that_the_plan_does_not_have_are_refused() -> None:
+    with pytest.raises(trtscope.CompileError, match=r"plan has no inputs 'in_x'; it has 'in'"):
+        builder(inputs=["in_x"])
+    with pytest.raises(trtscope.CompileError, match=r"plan has no outputs 'y'; it has 'out'"):
+        builder(outputs=["y"])
+
+
+def test_names_of_a_host_plan_are_checked_as_well() -> None:
+    from trtscope.builders import HostBuilder
+
+    program = trtscope.compile(exported(), engine=HostBuilder(), engine_modules=["first"])
+    (engine,) = [o for o in program.constants.values() if isinstance(o, torch.ScriptObject)]
+    state = trtscope.Engine(engine).state()
+    PlanBuilder(state.plan, inputs=state.input_names, outputs=state.output_names)
+    with pytest.raises(trtscope.CompileError, match=r"plan has no inputs 'other'"):
+        PlanBuilder(state.plan, inputs=["other"], outputs=state.output_names)
+
+
 def test_files_that_are_no_plans(tmp_path: Path) -> None:
     with pytest.raises(trtscope.CompileError, match=r"cannot read plan .*none.plan"):
         builder(plan=tmp_path / "none.plan")
     with pytest.raises(trtscope.CompileError, match="plan: "):
         builder(plan=b"nothing that is a plan")
+
+
+def test_a_tensorrt_plan_that_is_cut_short_says_what_was_expected() -> None:
+    plan = b"ftrt" + bytes(20) + bytes([8, 6, 0, 12]) + bytes(36)
+    with pytest.raises(trtscope.CompileError, match=r"it has 64 octets; its header .* takes 136"):
+        builder(plan=plan)
 
 
 def test_the_device_of_a_tensorrt_plan() -> None:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from trtscope import _libraries
+from trtscope._errors import TrtscopeError
 
 Level = Literal["off", "delegate", "phases", "layers"]
 Format = Literal["perfetto", "trex", "etdump"]
@@ -149,6 +150,10 @@ class profile:  # noqa: N801 (used like a function)
     ) -> None:
         self._sample_interval = sample_interval
         self._level, self._format, self._filter, self._reset = level, format, filter, reset
+        if dir is not None and not os.fspath(dir):
+            raise TrtscopeError(
+                "dir is empty: name a folder, or leave it out for a new temporary one"
+            )
         self._dir = Path(dir) if dir is not None else None
         self._exit: ExitStack | None = None
         self._files: list[Path] = []

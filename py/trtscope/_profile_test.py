@@ -215,3 +215,16 @@ def test_rows_are_flat_and_in_milliseconds() -> None:
     import pandas
 
     assert pandas.DataFrame(rows)["total_ms"].sum() == 16.0
+
+
+def test_an_empty_folder_is_refused() -> None:
+    with pytest.raises(trtscope.TrtscopeError, match="dir is empty"):
+        trtscope.profile(dir="")
+
+
+@pytest.mark.parametrize("calls", [2**31, -(2**31) - 1, 10**23, 1_000_001, -1])
+def test_sample_intervals_that_are_none_are_refused(calls: int) -> None:
+    before = trtscope.get_profile_sample_interval()
+    with pytest.raises(trtscope.TrtscopeError, match=f"sample interval {calls} "):
+        trtscope.set_profile_sample_interval(calls)
+    assert trtscope.get_profile_sample_interval() == before

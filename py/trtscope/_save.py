@@ -11,8 +11,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtscope._errors import PackageError, TrtscopeError
-from trtscope._package import INPUTS_KEY, Package, read_package
+from trtscope._errors import PackageError, TrtscopeError, one_line
+from trtscope._folders import make_folder
+from trtscope._inputs import InputCheck, describe_inputs
+from trtscope._package import INPUTS_KEY, Package, check_libraries, read_package
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +55,6 @@ def save(
     from torch.export import ExportedProgram
 
     from trtscope import _libraries
-    from trtscope._engine import first_line
     from trtscope._progress import step
 
     path = Path(path)
@@ -68,6 +69,8 @@ def save(
         )
     if path.suffix != ".pt2":
         raise TrtscopeError(f"a package's name must end in .pt2: {path}")
+    if path.is_dir():
+        raise TrtscopeError(f"{path} is a folder; name a file for the package")
     if not any(shutil.which(c) for c in (os.environ.get("CXX", "g++"), "g++", "clang++")):
         raise TrtscopeError(
             "AOTInductor needs a C++ compiler to make a package and found none: install g++ or "
@@ -75,9 +78,9 @@ def save(
         )
     _libraries.load_torch()
     metadata = {}
-    if (record := _describe_inputs(program, inputs)) is not None:
+    if (record := describe_inputs(program, inputs)) is not None:
         metadata[INPUTS_KEY] = json.dumps(record, separators=(",", ":"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     try:
         with step(f"Compiling {path.name}", progress=progress), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -87,78 +90,30 @@ def save(
                 inductor_configs={"aot_inductor.metadata": metadata},
             )
     except Exception as error:
-        raise TrtscopeError(
-            f"AOTInductor cannot compile {path.name}: {first_line(error)}"
-        ) from error
+        raise TrtscopeError(f"AOTInductor cannot compile {path.name}: {one_line(error)}") from error
     return path
 
 
-def _describe_inputs(
-    program: ExportedProgram, inputs: Sequence[Any] | None
-) -> list[dict[str, Any]] | None:
-    """The record of a program's inputs; None if they are not simply tensors.
-
-    A list, in calling order, of {"name", "keyword", "dtype", "shape", "bounds", "dense",
-    "values"}: the sizes of ``inputs`` (or of the exported example), each dimension's inclusive
-    bounds, whether the compiled code takes the input to be dense in memory, and for integers the
-    range of their values.
-    """
-    import torch
-
-    args, kwargs = program.example_inputs or ((), {})
-    keywords = [None] * len(args) + list(kwargs)
-    examples = [*args, *kwargs.values()] if inputs is None else list(inputs)
-    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
-    names = program.graph_signature.user_inputs
-    if inputs is not None:
-        keywords = [None] * len(examples)
-    if len(examples) != len(names) or not all(isinstance(e, torch.Tensor) for e in examples):
-        return None
-    record = []
-    for name, keyword, example in zip(names, keywords, examples, strict=True):
-        node = nodes.get(str(name))
-        fake = node.meta.get("val") if node is not None else None
-        if not isinstance(fake, torch.Tensor):
-            return None
-        bounds = [_size_bounds(program, size) for size in fake.shape]
-        entry: dict[str, Any] = {
-            "name": str(name),
-            "keyword": keyword,
-            "dtype": str(example.dtype).removeprefix("torch."),
-            "shape": list(example.shape),
-            "bounds": [list(b) for b in bounds],
-            "dense": example.is_contiguous(),
-        }
-        whole = not example.dtype.is_floating_point and not example.dtype.is_complex
-        if whole and example.numel():
-            entry["values"] = [int(example.min()), int(example.max())]
-        record.append(entry)
-    return record
-
-
-def _size_bounds(program: ExportedProgram, size: Any) -> tuple[int, int | None]:
-    from trtscope._graph import expression
-
-    expr = expression(size)
-    if expr.is_number:
-        return int(expr), int(expr)
-    found = program.range_constraints.get(expr)
-    if found is None:
-        return 0, None
-    low = int(found.lower) if found.lower.is_finite else 0
-    return low, int(found.upper) if found.upper.is_finite and found.upper.is_Integer else None
+# What AOTInductor's loader is told: how many calls may run at once, and which CUDA device.
+_RUNNERS = 1
+_DEVICE_OF_THE_PACKAGE = -1
 
 
 class Runner:
     """A loaded package: call it like the model.
 
-    Calls may come from several threads; those of one engine run one after another.
+    Inputs that the code was not compiled for are refused with a ``TrtscopeError`` where the
+    package has a record of them (``trtscope.save`` makes one).  Calls may come from several
+    threads; those of one engine run one after another.
     """
 
     def __init__(self, package: Package, compiled: Any) -> None:
         self._package = package
         self._compiled = compiled
         record = package.inputs or []
+        # A package of several models has the record of one, nobody knows which.
+        known = package.inputs is not None and len(package.models) == 1
+        self._check = InputCheck(str(package.path), record) if known else None
         self._dense_args = [bool(e.get("dense")) for e in record if e.get("keyword") is None]
         self._dense_kwargs = {
             str(e["keyword"]) for e in record if e.get("keyword") and e.get("dense")
@@ -173,7 +128,13 @@ class Runner:
         """What is inside, as ``trtscope inspect`` shows it."""
         return self._package
 
+    def unusual_values(self, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+        """See ``InputCheck.unusual_values``; None for a package without a record."""
+        return None if self._check is None else self._check.unusual_values(args, kwargs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._check is not None:
+            self._check(args, kwargs)
         # Compiled code takes the strides it was compiled with for granted and reads wrong numbers
         # through others; where the package says that they were dense, they are made so.
         if any(self._dense_args[: len(args)]):
@@ -226,6 +187,8 @@ def load_pt2(path: str | os.PathLike[str], model: str | None = None) -> Runner:
             f"{package.path} holds an exported program, not a compiled one: make a package of it "
             f"with trtscope.save(torch.export.load({str(package.path)!r}), ...)"
         )
+    for missing in package.missing:
+        raise PackageError(f"{package.path}: {missing}")
     for engine in package.engines:
         if engine.error is not None:
             raise PackageError(f"{package.path}: {engine.file}: {engine.error}")
@@ -240,14 +203,21 @@ def load_pt2(path: str | os.PathLike[str], model: str | None = None) -> Runner:
             f"{package.path} holds no model {model!r}; it holds {', '.join(package.models)}"
         )
 
+    check_libraries(package)
     from trtscope import _libraries
-    from trtscope._engine import first_line
 
     _libraries.load_torch()
-    from torch._inductor.package.package import load_package
+    import torch
+    from torch.export.pt2_archive._package import AOTICompiledModel
 
     try:
-        compiled = load_package(os.fspath(package.path), model)
+        # Not torch's own load_package: where that fails it takes the package to be an outdated
+        # one, says so, and loads it once more.
+        compiled = AOTICompiledModel(
+            torch._C._aoti.AOTIModelPackageLoader(
+                os.fspath(package.path), model, False, _RUNNERS, _DEVICE_OF_THE_PACKAGE
+            )
+        )
     except RuntimeError as error:
-        raise PackageError(f"{package.path} cannot be loaded: {first_line(error)}") from error
+        raise PackageError(f"{package.path} cannot be loaded: {one_line(error)}") from error
     return Runner(package, compiled)

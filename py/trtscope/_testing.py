@@ -42,7 +42,7 @@ def wrap_pickle(pickled: bytes) -> bytes:
 def write_package(
     path: Path, objects: Sequence[bytes], metadata: dict[str, str] | None = None
 ) -> Path:
-    """An AOTInductor package with these custom objects and no compiled code."""
+    """An AOTInductor package with these custom objects and code that cannot be loaded."""
     root = path.stem
     with zipfile.ZipFile(path, "w") as archive:
         names = {f"_torchbind_obj{i}": f"custom_obj_{i}" for i in range(len(objects))}
@@ -52,6 +52,7 @@ def write_package(
             f"{model}/abc.wrapper_metadata.json",
             json.dumps({"AOTI_DEVICE_KEY": "cuda", "AOTI_MACHINE": "x86_64", **(metadata or {})}),
         )
+        archive.writestr(f"{model}/abc.wrapper.so", b"no library")
         for i, data in enumerate(objects):
             archive.writestr(f"{root}/data/constants/custom_obj_{i}", data)
     return path

@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 namespace trtscope::device::cuda {
@@ -43,13 +44,21 @@ Status Load(void* handle, Driver& driver) {
   return driver.Check(driver.cuInit(0), ("CUDA driver '" + driver.path + "': cuInit").c_str());
 }
 
+// The loader's own words, but where they only say that there is no such file, which most of the
+// places are expected to lack.
+std::string Tried(const std::string& name, const char* reason) {
+  constexpr std::string_view kNoSuchFile =
+      ": cannot open shared object file: No such file or directory";
+  return reason == nullptr || reason == name + std::string(kNoSuchFile) ? name : reason;
+}
+
 Result<const Driver*> Open() {
   std::string tried;
   for (const std::string& name : Candidates()) {
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       const char* reason = dlerror();
-      tried += "\n  " + std::string(reason != nullptr ? reason : name.c_str());
+      tried += (tried.empty() ? " " : ", ") + Tried(name, reason);
       continue;
     }
     // Never closed: contexts and streams of the whole process live in it.

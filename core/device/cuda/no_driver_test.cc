@@ -15,8 +15,7 @@ TEST(NoDriver, SaysWhatWasLookedFor) {
   const Status status = GetDevice({DeviceType::kCuda, 0}).status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_NE(status.message().find("install the NVIDIA driver"), std::string_view::npos);
-  EXPECT_NE(status.message().find("/nonexistent/libcuda.so.1"), std::string_view::npos)
-      << status.message();
+  EXPECT_TRUE(status.message().ends_with("; tried /nonexistent/libcuda.so.1")) << status.message();
   // The answer is remembered: looking again would cost each engine that is loaded.
   setenv("TRTSCOPE_CUDA", "/elsewhere/libcuda.so.1", 1);
   EXPECT_EQ(GetDevice({DeviceType::kCuda, 0}).status().message(), status.message());

@@ -65,6 +65,10 @@ std::string Join(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     if (!text.empty()) text += ", ";
     text += folder.string();
+    // A variable with a mistake in it would else look as if it had been followed.
+    if (std::error_code error; !fs::is_directory(folder, error)) {
+      text += " (there is no such folder)";
+    }
   }
   return text;
 }

@@ -56,8 +56,8 @@ TEST_F(LoaderTest, SaysWhereItLookedForThePlugin) {
         LoadAndExit();
       },
       Exits(StatusCode::kNotFound),
-      "engine 'x': host engine: libtrtscope_host.so is not in /nowhere/plugins, .*/nowhere/else; "
-      "set TRTSCOPE_PLUGIN_DIR");
+      "engine 'x': host engine: libtrtscope_host.so is not in /nowhere/plugins .there is no such "
+      "folder., .*/nowhere/else .there is no such folder.; set TRTSCOPE_PLUGIN_DIR");
 }
 
 TEST_F(LoaderTest, SaysWhichLibraryOfThePackageIsMissing) {

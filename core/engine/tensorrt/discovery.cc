@@ -278,4 +278,12 @@ std::vector<std::string> SearchedFolders() {
   return paths;
 }
 
+std::vector<std::string> FoldersNotThere() {
+  std::vector<std::string> paths;
+  for (std::string& folder : LibraryPaths()) {
+    if (!IsFolder(folder)) paths.push_back(std::move(folder));
+  }
+  return paths;
+}
+
 }  // namespace trtscope::engine::tensorrt

@@ -41,6 +41,8 @@ Result<std::vector<Candidate>> FindLibraries(const DiscoveryOptions& options);
 
 /// The folders that FindLibraries looks into on this machine, for messages.
 std::vector<std::string> SearchedFolders();
+/// Those that the application added (core/engine/library_paths.h) and that do not exist.
+std::vector<std::string> FoldersNotThere();
 
 }  // namespace trtscope::engine::tensorrt
 

@@ -73,7 +73,11 @@ class Explanation {
     for (const std::string& folder : SearchedFolders()) {
       folders += (folders.empty() ? " (looked in " : ", ") + folder;
     }
-    return text + (folders.empty() ? "" : folders + ")");
+    if (!folders.empty()) text += folders + ")";
+    for (const std::string& folder : FoldersNotThere()) {
+      text += "; " + folder + ", which the application named, is no folder";
+    }
+    return text;
   }
 
   std::string Advice(const std::vector<Opened>& opened) const {
@@ -135,8 +139,13 @@ class Implementation final : public engine::Implementation {
       return DataLoss("the plan's version '" + info.builder_version +
                       "' is no version of TensorRT");
     }
-    TRTSCOPE_ASSIGN_OR_RETURN(CudaDevice * device,
-                              device::cuda::GetCudaDevice(options.device.index));
+    const Result<CudaDevice*> found = device::cuda::GetCudaDevice(options.device.index);
+    if (!found.ok()) {
+      return Status(found.status().code(),
+                    "this plan was built by " + Product(info.kind) + ToString(*built) +
+                        " and runs on a CUDA device: " + std::string(found.status().message()));
+    }
+    CudaDevice* const device = *found;
     TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates,
                               FindLibraries({options.library_path}));
     std::vector<Opened> opened = OpenFitting(info.kind, *built, candidates, /*open_all=*/false);

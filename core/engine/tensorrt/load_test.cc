@@ -54,6 +54,17 @@ class LoadTest : public ::testing::Test {
   }
 };
 
+TEST_F(LoadTest, WithoutItsDeviceTheVersionIsSaidAllTheSame) {
+  LoadOptions options;
+  options.name = "m";
+  options.device = {device::DeviceType::kCuda, 99};
+  const auto engine = LoadEngine(fakes::MakeFakePlan({8, 6, 0, 12}, kPlain), options);
+  ASSERT_FALSE(engine.ok());
+  EXPECT_TRUE(engine.status().message().starts_with(
+      "engine 'm': this plan was built by TensorRT 8.6.0 and runs on a CUDA device: "))
+      << engine.status().message();
+}
+
 TEST_F(LoadTest, EachPlanGetsTheVersionThatBuiltIt) {
   Offer({"trt11", "trt10", "trt10_0", "trt8"});
   EXPECT_EQ(Runner({8, 6, 0, 12}, kPlain), "TensorRT 8.6.0 (libnvinfer.so.8)");
@@ -163,6 +174,11 @@ TEST_F(LoadTest, UnusableLibrariesAreNamed) {
 }
 
 TEST_F(LoadTest, FoldersOfTheApplicationAreSearched) {
+  trtscope_add_library_path("/nonexistent/libraries");
+  const std::string none = Runner({10, 16, 1, 11}, kPlain);
+  EXPECT_TRUE(
+      Contains(none, "; /nonexistent/libraries, which the application named, is no folder; "))
+      << none;
   trtscope_add_library_path(FakePath("trt10").c_str());
   EXPECT_EQ(Runner({10, 16, 1, 11}, kPlain), "TensorRT 10.16.1 (libnvinfer.so.10)");
 }

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 
 from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
-from trtscope._errors import CompileError
+from trtscope._errors import CompileError, one_line
 from trtscope._graph import check_bounded, tensors_of
 from trtscope._metadata import TensorSpec
 from trtscope._progress import quiet
@@ -165,7 +165,7 @@ class HostBuilder(EngineBuilder):
             raise
         except Exception as error:
             raise CompileError(
-                f"engine {request.name!r}: ExecuTorch cannot lower it: {_one_line(error)}"
+                f"engine {request.name!r}: ExecuTorch cannot lower it: {one_line(error)}"
             ) from error
         return BuiltEngine(
             plan=plan,
@@ -210,8 +210,3 @@ def _with_checksum(program: bytes) -> bytes:
     """The program and its trailer (core/engine/host/checksum.h): damage becomes an error where
     ExecuTorch's runtime would crash.  ExecuTorch ignores it."""
     return program + struct.pack("<4sIQ", b"TSCK", zlib.crc32(program), len(program))
-
-
-def _one_line(error: BaseException, longest: int = 600) -> str:
-    text = " ".join(str(error).split())
-    return text if len(text) <= longest else text[:longest] + "..."

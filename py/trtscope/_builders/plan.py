@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtscope import _libraries
 from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
-from trtscope._errors import CompileError
+from trtscope._errors import CompileError, TrtscopeError
 from trtscope._state import HOST_DEVICE
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ class PlanBuilder(EngineBuilder):
         region: str = "*",
         device: str | None = None,
     ) -> None:
+        for what, names in (("inputs", inputs), ("outputs", outputs)):
+            if isinstance(names, str) or not all(isinstance(n, str) for n in names):
+                raise CompileError(f"{what}={names!r}: expected a list of names")
         if isinstance(plan, bytes):
             self._plan, self._label = plan, "plan"
         else:
@@ -73,12 +76,40 @@ class PlanBuilder(EngineBuilder):
         self._region = region
         self._device = device or self._device_of_plan()
         self._used_by: str | None = None
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Compares the names with the plan's, where it can be opened: on this machine, those that
+        run on the CPU."""
+        if self._info["kind"] not in _ON_CPU:
+            return
+        try:
+            tensors = _libraries.core().load_plan(self._plan, self._label)["tensors"]
+        except TrtscopeError:
+            return  # nothing here runs it; packing it needs none
+        for what, names, is_input in (
+            ("inputs", self._inputs, True),
+            ("outputs", self._outputs, False),
+        ):
+            has = [t["name"] for t in tensors if t["is_input"] is is_input]
+            # A program that knows no names has its tensors numbered (core/engine/host).
+            if has == [f"{what[:-1]}_{i}" for i in range(len(has))]:
+                continue
+            unknown = [n for n in names if n not in has]
+            if unknown:
+                raise CompileError(
+                    f"{self._label} has no {what} {', '.join(map(repr, unknown))}; it has "
+                    f"{', '.join(map(repr, has)) or 'none'}"
+                )
 
     def _device_of_plan(self) -> str:
         if self._info["kind"] in _ON_CPU:
             return HOST_DEVICE
         if len(self._plan) < max(_SM_AT) + 4:
-            raise CompileError(f"{self._label} is cut short: it has {len(self._plan)} octets")
+            raise CompileError(
+                f"{self._label} is cut short: it has {len(self._plan)} octets; its header up to "
+                f"the compute capability takes {max(_SM_AT) + 4}"
+            )
         major, minor = (struct.unpack_from("<i", self._plan, at)[0] for at in _SM_AT)
         return f"0%{major}%{minor}%0%SM {major}.{minor}"
 

@@ -38,6 +38,13 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def name(text: str) -> str:
+    """A name from a package, on one line of a terminal: as long as the core's own tables show ids
+    (core/profiling/report.cc)."""
+    longest = 100
+    return printable(text if len(text) <= longest else text[:longest] + "...")
+
+
 def octets(size: int) -> str:
     """``7.1 MB``."""
     value = float(size)

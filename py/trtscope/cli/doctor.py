@@ -11,7 +11,7 @@ from typing import Any
 import trtscope
 from trtscope import _libraries
 from trtscope._errors import TrtscopeError
-from trtscope.cli._text import table
+from trtscope.cli._text import printable, table
 
 # Distributions whose versions matter.
 _PACKAGES = ("torch", "executorch", "tensorrt", "tensorrt-cu13", "tensorrt-lean-cu13")
@@ -51,7 +51,8 @@ def _gpu_lines(cuda: dict[str, Any], tensorrt: list[dict[str, Any]]) -> list[str
     """CUDA and TensorRT as text; that a machine has neither is no problem."""
     driver = cuda.get("driver", {})
     if "error" in driver:
-        lines = ["CUDA driver: none, so TensorRT plans cannot run here"]
+        reason = printable(" ".join(driver["error"].split()))
+        lines = [f"CUDA driver: none, so TensorRT plans cannot run here ({reason})"]
     else:
         lines = [f"CUDA driver: {driver.get('version')}, {driver.get('path')}"]
     for device in cuda.get("devices", []):
@@ -75,7 +76,7 @@ def _gpu_lines(cuda: dict[str, Any], tensorrt: list[dict[str, Any]]) -> list[str
 
 def examine() -> dict[str, Any]:
     """Versions, libraries and problems, as ``doctor --json`` prints them."""
-    problems: list[str] = []
+    problems = _libraries.folders_not_there()
     versions = {"trtscope": trtscope.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:

@@ -12,7 +12,7 @@ from trtscope._errors import PackageError, TrtscopeError
 from trtscope._metadata import Metadata
 from trtscope._package import Package, PackagedEngine, read_package
 from trtscope._state import EngineState
-from trtscope.cli._text import octets, printable, shape, table
+from trtscope.cli._text import name, octets, printable, shape, table
 
 
 def add_parser(commands: Any) -> None:
@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     package = read_package(arguments.package)
     described = describe(package)
     print(json.dumps(described, indent=2) if arguments.json else _text(package, described))
-    return 1 if any("error" in engine for engine in described["engines"]) else 0
+    broken = package.missing or any("error" in engine for engine in described["engines"])
+    return 1 if broken else 0
 
 
 def describe(package: Package) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def describe(package: Package) -> dict[str, Any]:
         "target": package.target,
         "inputs": package.inputs,
         "other_objects": package.other_objects,
+        "missing": list(package.missing),
         "engines": [_engine(engine, ordinals) for engine in package.engines],
     }
 
@@ -117,9 +119,9 @@ def _text(package: Package, described: dict[str, Any]) -> str:
                 ("id", "kind", "builder", "size", "platform", "state"),
                 [
                     (
-                        e["id"],
+                        name(e["id"]),
                         e["kind"],
-                        e.get("built_with") or e["builder_version"],
+                        _builder(e),
                         octets(e["size"]),
                         e["target_platform"],
                         f"version {e['abi_version']}",
@@ -129,17 +131,26 @@ def _text(package: Package, described: dict[str, Any]) -> str:
             ),
         ]
     for engine in readable:
-        lines += ["", printable(engine["id"])]
+        lines += ["", name(engine["id"])]
         for what in ("inputs", "outputs"):
             for tensor in engine.get(what, ()):
-                lines.append(f"  {what[:-1]:6} {printable(tensor['name'])}{_type(tensor)}")
-        for name, (low, high) in engine.get("symbols", {}).items():
-            lines.append(f"  {name} = {low}..{'' if high is None else high}")
+                lines.append(f"  {what[:-1]:6} {name(tensor['name'])}{_type(tensor)}")
+        for symbol, (low, high) in engine.get("symbols", {}).items():
+            lines.append(f"  {name(symbol)} = {low}..{'' if high is None else high}")
     for engine in engines:
         if "error" in engine:
-            name = engine.get("name") or engine["file"]
-            lines += ["", f"{printable(name)}: {printable(engine['error'])}"]
+            label = engine.get("name") or engine["file"]
+            lines += ["", f"{name(label)}: {printable(engine['error'])}"]
+    lines += [f"\nmissing: {printable(missing)}" for missing in package.missing]
     return "\n".join(lines)
+
+
+def _builder(engine: dict[str, Any]) -> str:
+    """Who built the plan: a TensorRT plan says so itself, and what the metadata says of it may
+    have been true of another; an ExecuTorch program names its format alone."""
+    if engine["kind"].startswith("tensorrt"):
+        return str(engine["builder_version"])
+    return str(engine.get("built_with") or engine["builder_version"])
 
 
 def _type(tensor: dict[str, Any]) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtscope._errors import PackageError, TrtscopeError
+from trtscope._errors import PackageError, TrtscopeError, one_line
 from trtscope._package import Package
-from trtscope.cli._text import octets, table
+from trtscope.cli._arguments import count, folder, positive
+from trtscope.cli._text import name, octets, table
 
 if TYPE_CHECKING:
     import torch
@@ -41,20 +43,28 @@ def add_parser(commands: Any) -> None:
         "keyword arguments; by default they are made up from what the package says of them",
     )
     parser.add_argument(
+        "--any-values",
+        action="store_true",
+        help="run inputs whose whole numbers are outside of the range that the package was saved "
+        "with: an index that is out of range ends the process",
+    )
+    parser.add_argument(
         "--level", default="layers", choices=("delegate", "phases", "layers"), help="how much"
     )
-    parser.add_argument("--warmup", type=_count, default=3, metavar="N", help="calls before (3)")
+    parser.add_argument("--warmup", type=count, default=3, metavar="N", help="calls before (3)")
     parser.add_argument(
-        "--iterations", type=_positive, default=20, metavar="N", help="calls measured (20)"
+        "--iterations", type=positive, default=20, metavar="N", help="calls measured (20)"
     )
-    parser.add_argument("--out", metavar="DIR", help="folder of the traces (MODEL-profile)")
+    parser.add_argument(
+        "--out", type=folder, metavar="DIR", help="folder of the traces (MODEL-profile)"
+    )
     parser.add_argument("--format", default="perfetto", choices=("perfetto", "trex"))
     parser.add_argument(
         "--filter", default="*", metavar="GLOB", help="only engines whose id matches"
     )
     parser.add_argument(
         "--sample-interval",
-        type=_count,
+        type=count,
         default=1,
         metavar="N",
         help="measure one call in N on the GPU (device time, layers); 0 chooses by cost; 1 is the "
@@ -70,20 +80,6 @@ def add_parser(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is negative")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not 1 or more")
-    return value
-
-
 def run(arguments: argparse.Namespace) -> int:
     import trtscope
     from trtscope._save import load_pt2
@@ -97,7 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not package.engines:
         raise PackageError(f"{package.path} holds no engine: there is nothing to profile")
     args, kwargs = _read_inputs(arguments.inputs) if arguments.inputs else _made_up_inputs(package)
-    out = Path(arguments.out) if arguments.out else Path(f"{package.path.stem}-profile")
+    unusual = None if arguments.any_values else runner.unusual_values(args, kwargs)
+    if unusual is not None:
+        # Compiled code ends the process at an index that is out of range.
+        raise TrtscopeError(f"{unusual}; --any-values runs it all the same")
+    out = arguments.out or Path(f"{package.path.stem}-profile")
     off = _measure(runner, args, kwargs, arguments.warmup, arguments.iterations)
     with trtscope.profile(
         level=arguments.level,
@@ -138,10 +138,8 @@ def _measure(
                 if i >= warmup:
                     times.append((time.perf_counter_ns() - start) / 1e6)
     except (RuntimeError, TypeError, ValueError) as error:
-        from trtscope._engine import first_line
-
         raise TrtscopeError(
-            f"{runner.path} cannot run on these inputs: {first_line(error)}"
+            f"{runner.path} cannot run on these inputs: {one_line(error)}"
         ) from error
     return {
         "calls": len(times),
@@ -158,8 +156,10 @@ def _read_inputs(path: str) -> Arguments:
         value = torch.load(path, weights_only=True)
     except FileNotFoundError as error:
         raise TrtscopeError(f"inputs file {path} does not exist") from error
-    except Exception as error:
-        raise TrtscopeError(f"{path} is not what torch.save writes: {error}") from error
+    except OSError as error:
+        raise TrtscopeError(f"cannot read inputs file {path}: {error.strerror}") from error
+    except Exception as error:  # any octets may come, and unpickling raises almost anything
+        raise TrtscopeError(f"{path} {_why_no_inputs(path, str(error))}") from error
     if isinstance(value, torch.Tensor):
         return [value], {}
     if isinstance(value, (list, tuple)):
@@ -170,6 +170,15 @@ def _read_inputs(path: str) -> Arguments:
         f"{path} holds a {type(value).__name__}; expected a tensor, a list or tuple of tensors, or "
         "a dict of keyword arguments"
     )
+
+
+def _why_no_inputs(path: str, error: str) -> str:
+    """torch's own explanation is several lines of advice that does not fit here."""
+    if found := re.search(r"GLOBAL (\S+)", error):
+        return f"holds a {found[1]}; expected tensors alone"
+    with Path(path).open("rb") as file:
+        first = file.read(8)
+    return f"is not what torch.save writes: it begins {first.hex(' ') or 'with nothing'}"
 
 
 def _made_up_inputs(package: Package) -> Arguments:
@@ -186,7 +195,7 @@ def _made_up_inputs(package: Package) -> Arguments:
     kwargs: dict[str, Any] = {}
     try:
         for entry in package.inputs:
-            tensor = _random(entry, generator)
+            tensor = _random(entry, generator).to(entry.get("device", "cpu"))
             if entry.get("keyword") is None:
                 args.append(tensor)
             else:
@@ -257,9 +266,9 @@ def layer_table(rows: list[dict[str, Any]], total_ms: float) -> str:
         ("engine", "#", "layer", "calls", "total ms", "p50 ms", "share %"),
         [
             (
-                row["engine"],
+                name(row["engine"]),
                 row["position"],
-                row["layer"],
+                name(row["layer"]),
                 row["count"],
                 row["total_ms"],
                 row["p50_ms"],
@@ -275,7 +284,7 @@ def files_text(files: list[Path]) -> str:
     if not files:
         return "No trace file was written."
     files = sorted(files, key=lambda f: f.suffix != ".perfetto-trace")  # the one for all first
-    lines = [f"{len(files)} trace files in {files[0].parent}:"]
+    lines = [f"{len(files)} trace files in {files[0].parent.resolve()}:"]
     lines += [f"  {f.name} ({octets(f.stat().st_size)})" for f in files[:_LISTED] if f.is_file()]
     if len(files) > _LISTED:
         lines.append(f"  ... and {len(files) - _LISTED} more")

@@ -13,8 +13,10 @@ import torch
 
 import trtscope
 from trtscope._errors import TrtscopeError
+from trtscope._folders import make_folder
 from trtscope._progress import step
 from trtscope._save import load_pt2
+from trtscope._standing import started_by_bazel
 from trtscope.cli._text import octets, table
 from trtscope.cli.profile import files_text, layer_table
 from trtscope.demo.encoder import load_encoder, model_folder, tokenize
@@ -58,11 +60,8 @@ def run_demo(out: Path | None = None, *, iterations: int = 20, xnnpack: bool = F
     Raises:
         TrtscopeError: something is missing, or the embeddings differ from eager PyTorch's.
     """
-    # `bazel run` starts elsewhere than where the user stands.
-    if out is not None and not out.is_absolute():
-        out = Path(os.environ.get("BUILD_WORKING_DIRECTORY", ".")) / out
-    out = out or default_folder()
-    out.mkdir(parents=True, exist_ok=True)
+    out = (out or default_folder()).resolve()
+    make_folder(out)
     start = time.monotonic()
     folder = model_folder()
     encoder = load_encoder(folder)
@@ -102,9 +101,7 @@ def run_demo(out: Path | None = None, *, iterations: int = 20, xnnpack: bool = F
     print(f"\nSlowest 8 of {len(layers)} layers:\n{layer_table(layers[:8], total)}")
     print("\n" + files_text(profile.files()))
     # Whoever came by `bazel run` has no command of that name.
-    command = (
-        "tools/bazel run //py:cli --" if "BUILD_WORKING_DIRECTORY" in os.environ else "trtscope"
-    )
+    command = "tools/bazel run //py:cli --" if started_by_bazel() else "trtscope"
     print(f"\nProfile it again: {command} profile {package}")
     print(f"Done in {time.monotonic() - start:.0f} s.")
     sys.stdout.flush()
