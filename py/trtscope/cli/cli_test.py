@@ -131,6 +131,15 @@ def test_profile_prints_tables_and_writes_files(
     assert list(tmp_path.glob("*_enqueue_profile.trace"))
 
 
+def test_profile_fails_when_its_traces_cannot_be_written(
+    package: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Root may write to this folder, for all that its mode says; nobody can.
+    assert main(["profile", str(package), "--out", "/proc/trtscope", "--iterations", "2"]) == 1
+    out, err = capsys.readouterr()
+    assert "/proc" in out + err
+
+
 def test_profile_json_and_inputs_file(
     package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

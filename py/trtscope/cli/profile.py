@@ -114,7 +114,13 @@ def run(arguments: argparse.Namespace) -> int:
             "of their ids (trtscope inspect lists them), or the model called none"
         )
     print(json.dumps(report, indent=2) if arguments.json else _text(report, profile.table()))
-    return 0
+    return exit_code(report["problems"])
+
+
+def exit_code(problems: list[str]) -> int:
+    """1 when something went wrong beside the calls, such as a folder that cannot be written to:
+    the core has said it on standard error, and the table repeats it."""
+    return 1 if problems else 0
 
 
 def _measure(
@@ -233,6 +239,7 @@ def _report(
         "engines": profile.timing(),
         "layers": profile.layers(),
         "dropped_spans": profile.raw()["dropped_spans"],
+        "problems": profile.raw()["errors"],
         "files": [str(f) for f in profile.files()],
     }
 

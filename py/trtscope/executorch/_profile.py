@@ -24,7 +24,7 @@ _SLOWEST = 10
 def run(arguments: argparse.Namespace) -> int:
     """Runs the program without and with profiling; prints where the time goes."""
     import trtscope
-    from trtscope.cli.profile import _read_inputs, files_text, layer_table
+    from trtscope.cli.profile import _read_inputs, exit_code, files_text, layer_table
 
     path = Path(arguments.package)
     out = Path(arguments.out) if arguments.out else Path(f"{path.stem}-profile")
@@ -82,13 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
             "inputs": "file" if arguments.inputs else "made up",
             "engines": engines,
             "dropped_spans": timing["dropped_spans"],
+            "problems": timing["errors"],
             "timeline": timeline.to_json(),
             "layers": layers,
             "etrecord": record.is_file(),
             "files": [str(f) for f in files],
         }
         print(json.dumps(report, indent=2))
-        return 0
+        return exit_code(timing["errors"])
     lines = [
         f"{path}, method {method}: {int(off['calls'])} calls, median {off['median_ms']:.3f} ms; "
         f"profiled at level {arguments.level}: {on['median_ms']:.3f} ms",
@@ -109,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines += ["", f"{timing['dropped_spans']} spans were dropped: traces are not whole"]
     lines += ["", files_text(files)]
     print("\n".join(lines))
-    return 0
+    return exit_code(timing["errors"])
 
 
 def _measure(

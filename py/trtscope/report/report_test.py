@@ -207,7 +207,7 @@ def test_the_page_draws(folder: Path, tmp_path: Path) -> None:
     assert re.search(r'data-drawn-ms="\d+"', dom)
     assert len(re.findall(r"<figure>", dom)) == 2
     assert "8 of 8 layers" in dom
-    assert re.search(r'id="range">0 ns to [\d.]+ (ms|s)<', dom)
+    assert re.search(r'id="range">0 ns to [\d.]+ (µs|ms|s)<', dom)
 
 
 @in_browser
