@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/runtime/tensor_bridge.h"
+#include "core/runtime/torch_ranges.h"
 
 namespace trtscope::runtime {
 namespace {
@@ -85,10 +86,12 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
   const std::vector<int>& input_order = engine.input_order();
   const std::vector<int>& output_order = engine.output_order();
   profiling::CallRecorder& recorder = call.recorder();
+  TorchRanges ranges(executor.id());
   const device::DeviceId device = executor.engine().device();
   const device::StreamRef stream = CurrentStream(device);
 
   recorder.Enter(Phase::kInputBinding);
+  ranges.Enter(Phase::kInputBinding);
   Views views(executor.input_count());
   const size_t known = std::min(inputs.size(), input_order.size());
   for (size_t i = 0; i < known; ++i) {
@@ -107,6 +110,7 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
   ThrowIfError(call.BindInputs({views.data(), views.size()}, stream));
 
   recorder.Enter(Phase::kOutputBinding);
+  ranges.Enter(Phase::kOutputBinding);
   std::vector<at::Tensor> outputs(output_order.size());
   c10::SmallVector<std::pair<size_t, std::unique_ptr<TorchAllocator>>, 1> allocators;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -132,7 +136,9 @@ std::vector<at::Tensor> Run(engine::Executor::Call& call, TorchEngine& engine,
   }
   recorder.Leave();
 
+  ranges.Enter(Phase::kEnqueueHost);
   ThrowIfError(call.Enqueue(stream));
+  ranges.Leave();
 
   if (!allocators.empty()) {
     recorder.Enter(Phase::kOutputBinding);

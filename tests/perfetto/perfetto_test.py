@@ -26,7 +26,13 @@ def run(scenario, folder):
 
 
 def traces(folder):
-    return sorted(folder.glob("*" + _SUFFIX), key=lambda path: path.stat().st_mtime_ns)
+    """In the order of their numbers, of which the first has none: HOST.PID[.N]."""
+
+    def number(path):
+        parts = path.name.removesuffix(_SUFFIX).split(".")
+        return len(parts), int(parts[-1])
+
+    return sorted(folder.glob("*" + _SUFFIX), key=number)
 
 
 def one_trace(folder):
