@@ -41,8 +41,8 @@ EnginePtr NullEngine(int layers) {
       R"( "layers": )" +
       std::to_string(layers) + "}";
   return c10::make_intrusive<TorchEngine>(
-      std::vector<std::string>{"10", "null", "0%0%0%0%host", plan, "x", "y", "0", "",
-                               std::string(CurrentPlatform()), "0", "0", "0", ""},
+      StateFields{"10", "null", "0%0%0%0%host", plan, "x", "y", "0", "", CurrentPlatform(), "0",
+                  "0", "0", ""},
       PlanEncoding::kRaw);
 }
 

@@ -201,8 +201,8 @@ void Bench(const std::string& plan) {
   }
   const std::string raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const EnginePtr ours = c10::make_intrusive<TorchEngine>(
-      std::vector<std::string>{"10", plan, "0%9%0%0%NVIDIA H200", raw, input_names, output_names,
-                               "0", "", std::string(CurrentPlatform()), "0", "0", "0", ""},
+      StateFields{"10", plan, "0%9%0%0%NVIDIA H200", raw, input_names, output_names, "0", "",
+                  CurrentPlatform(), "0", "0", "0", ""},
       PlanEncoding::kRaw);
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("tensorrt::execute_engine", "");
   torch::jit::Stack stack;
