@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -115,6 +116,9 @@ Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::str
 }
 
 Result<FileTensor> ReadTensorFile(const std::string& path) {
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+    return InvalidArgument(path + ": is a folder; expected a file of a tensor");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound(path + ": cannot be read: " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(file), {}};

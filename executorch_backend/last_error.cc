@@ -25,5 +25,6 @@ std::string& Message() {
 }
 
 const char* LastError() noexcept { return Message().c_str(); }
+void ClearLastError() noexcept { Message().clear(); }
 
 }  // namespace trtscope::executorch_backend

@@ -12,6 +12,7 @@ namespace trtscope::executorch_backend {
 
 /// The message of this thread's last failure; empty when there was none.
 const char* LastError() noexcept;
+void ClearLastError() noexcept;
 
 }  // namespace trtscope::executorch_backend
 

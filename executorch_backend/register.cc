@@ -43,6 +43,7 @@ const char* trtscope_executorch_load_error(void) {
 }
 
 const char* trtscope_executorch_last_error(void) { return backend::LastError(); }
+void trtscope_executorch_clear_last_error(void) { backend::ClearLastError(); }
 
 void trtscope_executorch_set_load_option(const char* key, const char* value) {
   if (key != nullptr && value != nullptr) backend::SetThreadLoadOption(key, value);

@@ -176,7 +176,11 @@ Status Run(const RunnerFlags& flags) {
       error != et::Error::Ok) {
     return Failed("load-time options", error);
   }
-  if (et::Error error = module.load(); error != et::Error::Ok) return Failed(flags.model, error);
+  // A file may come from anywhere: its tables are checked before they are followed.
+  constexpr auto kChecked = et::Program::Verification::InternalConsistency;
+  if (et::Error error = module.load(kChecked); error != et::Error::Ok) {
+    return Failed(flags.model, error);
+  }
   if (et::Error error = module.load_method(flags.method, nullptr, nullptr, &map);
       error != et::Error::Ok) {
     return Failed(flags.model + ": method '" + flags.method + "'", error);

@@ -18,6 +18,9 @@ TRTSCOPE_EXECUTORCH_API const char* trtscope_executorch_load_error(void);
  * until the next one.  Not to be freed. */
 TRTSCOPE_EXECUTORCH_API const char* trtscope_executorch_last_error(void);
 
+/* Forgets it: what is there after a call is then of that call. */
+TRTSCOPE_EXECUTORCH_API void trtscope_executorch_clear_last_error(void);
+
 /* A load-time option for the methods that this thread loads from here on (options.h), as if it
  * were in a LoadBackendOptionsMap, which wins.  Values are checked when a method is loaded. */
 TRTSCOPE_EXECUTORCH_API void trtscope_executorch_set_load_option(const char* key,

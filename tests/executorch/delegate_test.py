@@ -27,6 +27,28 @@ def test_results_equal_eager_for_every_batch(small: Path) -> None:
             torch.testing.assert_close(got, expected)
 
 
+def test_a_trace_is_written_once(small: Path, tmp_path: Path) -> None:
+    runner = trtscope.load(small, etdump=True)
+    runner(*SMALL_INPUTS)
+    with pytest.raises(trtscope.TrtscopeError, match=r"cannot be written: Is a directory"):
+        runner.write_etdump(tmp_path)
+    path = runner.write_etdump(tmp_path / "t.etdp")
+    assert path.stat().st_size > 0
+    with pytest.raises(trtscope.TrtscopeError, match=r"t\.etdp already, and is written once"):
+        runner.write_etdump(tmp_path / "again.etdp")
+    with pytest.raises(trtscope.TrtscopeError, match="load with etdump=True"):
+        trtscope.load(small).write_etdump(tmp_path / "none.etdp")
+
+
+def test_an_error_is_of_its_own_call(small: Path) -> None:
+    with pytest.raises(trtscope.TrtscopeError, match="a host plan runs on the host"):
+        trtscope.load(small, target_device="cuda:0")
+    runner = trtscope.load(small)
+    with pytest.raises(trtscope.TrtscopeError) as caught:
+        runner(torch.zeros(2, 8))  # one input of two
+    assert "a host plan runs on the host" not in str(caught.value)
+
+
 def test_a_batch_beyond_the_bounds_is_refused(small: Path) -> None:
     runner = trtscope.load(small)
     with pytest.raises(trtscope.TrtscopeError):

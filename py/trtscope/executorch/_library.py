@@ -64,6 +64,7 @@ def activate() -> ctypes.CDLL:
         raise TrtscopeError(f"{library.path} cannot be loaded: {error}") from error
     half.trtscope_executorch_load_error.restype = ctypes.c_char_p
     half.trtscope_executorch_last_error.restype = ctypes.c_char_p
+    half.trtscope_executorch_clear_last_error.restype = None
     half.trtscope_executorch_set_load_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     half.trtscope_executorch_set_load_option.restype = None
     half.trtscope_executorch_clear_load_options.restype = None
@@ -76,6 +77,11 @@ def last_error() -> str:
     """What this thread's last failure in the delegate was; empty when there was none."""
     text: bytes = activate().trtscope_executorch_last_error()
     return text.decode("utf-8", "replace")
+
+
+def clear_last_error() -> None:
+    """What ``last_error`` says after a call is then of that call."""
+    activate().trtscope_executorch_clear_last_error()
 
 
 @contextmanager

@@ -20,12 +20,20 @@ class PteRunner:
     """
 
     def __init__(
-        self, path: Path, program: Program, method: str | None, options: dict[str, object]
+        self,
+        path: Path,
+        program: Program,
+        method: str | None,
+        options: dict[str, object],
+        *,
+        etdump: bool = False,
     ) -> None:
         self.path = path
         self.program = program
         self.method_name = method or self._only_method()
         self._options = options
+        self._etdump = etdump
+        self._written: Path | None = None
         self._methods: dict[str, Method] = {}
         self.method(self.method_name)
 
@@ -46,9 +54,10 @@ class PteRunner:
             if name not in known:
                 raise PackageError(f"{self.path} has no method {name!r}; it has {', '.join(known)}")
             with _library.load_options(self._options):
+                _library.clear_last_error()
                 try:
                     loaded = self.program.load_method(name)
-                except RuntimeError as error:
+                except (RuntimeError, MemoryError) as error:
                     raise PackageError(
                         f"{self.path}: method {name!r} cannot be loaded: {_reason(error)}"
                     ) from error
@@ -59,6 +68,7 @@ class PteRunner:
     def __call__(self, *inputs: Any, method: str | None = None) -> Any:
         """What the method gives: its result, or a tuple of several."""
         loaded = self.method(method or self.method_name)
+        _library.clear_last_error()
         try:
             results = loaded.execute(inputs)
         except RuntimeError as error:
@@ -66,16 +76,35 @@ class PteRunner:
         return results[0] if len(results) == 1 else tuple(results)
 
     def write_etdump(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the trace of the calls so far.  Only for a program loaded with ``etdump=True``."""
+        """Writes the trace of the calls so far, once: ExecuTorch ends a trace by writing it.
+
+        Raises:
+            TrtscopeError: the program was not loaded with ``etdump=True``, its trace was written
+                already, or the file cannot be.
+        """
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.program.write_etdump_result_to_file(os.fspath(path), os.devnull)
-        if not path.is_file():
-            raise TrtscopeError(f"{path}: no trace was written; load with etdump=True")
+        if not self._etdump:
+            raise TrtscopeError(f"{path}: there is no trace to write; load with etdump=True")
+        if self._written is not None:
+            raise TrtscopeError(
+                f"{path}: the trace went to {self._written} already, and is written once; load the "
+                "program again for another"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "ab"):
+                pass  # whether it can be written is known before the trace is ended
+        except OSError as error:
+            raise TrtscopeError(f"{path}: cannot be written: {error.strerror}") from error
+        self._written = path
+        try:
+            self.program.write_etdump_result_to_file(os.fspath(path), os.devnull)
+        except RuntimeError as error:
+            raise TrtscopeError(f"{path}: cannot be written: {error}") from error
         return path
 
 
-def _reason(error: RuntimeError) -> str:
+def _reason(error: Exception) -> str:
     message = _library.last_error()
     return message or str(error)
 
@@ -108,6 +137,6 @@ def load(
 
     try:
         program = Runtime.get().load_program(path, enable_etdump=etdump)
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:  # sizes in a damaged file may be anything
         raise PackageError(f"{path} is no ExecuTorch program: {error}") from error
-    return PteRunner(path, program, method, options)
+    return PteRunner(path, program, method, options, etdump=etdump)

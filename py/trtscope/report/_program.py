@@ -30,4 +30,6 @@ def _program(file: Path, etrecord: str | os.PathLike[str] | None) -> dict[str, A
         record = etrecord or (beside if beside.is_file() else None)
         return {"file": file.name, **read_timeline(file, record).to_json()}
     except (ImportError, TrtscopeError) as error:
+        if etrecord is not None:
+            raise TrtscopeError(f"{file} with record {etrecord}: {error}") from error
         return {"file": file.name, "error": f"its steps are not shown: {error}"}

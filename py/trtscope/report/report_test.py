@@ -175,6 +175,15 @@ def test_an_etdump_that_cannot_be_read_is_said_on_the_page(folder: Path, tmp_pat
     assert '"file":"model.etdp","error":"its steps are not shown: ' in text
 
 
+def test_a_record_that_was_named_must_be_one(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "model.etdp").write_bytes(b"no ETDump")
+    with pytest.raises(
+        trtscope.TrtscopeError, match=r"model\.etdp with record .*nowhere\.etrecord"
+    ):
+        write_report(copy, tmp_path / "r.html", etrecord=tmp_path / "nowhere.etrecord")
+
+
 # --- in a browser ------------------------------------------------------------------------------
 
 
