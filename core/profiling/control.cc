@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 
 #include "core/profiling/config.h"
 #include "core/profiling/diagnostics.h"
+#include "core/profiling/quiet_thread.h"
 #include "core/profiling/report.h"
 
 namespace trtscope::profiling {
@@ -142,16 +142,6 @@ Status Listen(Server& made) {
   return OkStatus();
 }
 
-// The application's signals are for its own threads.
-int StartThread(Server& made) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = ::pthread_create(&made.thread, nullptr, &Main, &made);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
-}
-
 [[maybe_unused]] const bool started = [] {
   const char* const wanted = std::getenv(kEnvControl);
   if (wanted == nullptr || *wanted == '\0' || std::string_view(wanted) == "0") return false;
@@ -181,7 +171,7 @@ Result<std::string> StartControl() {
   TRTSCOPE_RETURN_IF_ERROR(MakeOwnFolder(folder));
   made->path = folder + "/" + std::to_string(::getpid()) + ".sock";
   TRTSCOPE_RETURN_IF_ERROR(Listen(*made));
-  if (const int error = StartThread(*made); error != 0) {
+  if (const int error = StartQuietThread(&made->thread, &Main, made.get()); error != 0) {
     ::unlink(made->path.c_str());
     return Internal("control socket: no thread for it: " + ErrorText(error));
   }

@@ -1,7 +1,6 @@
 #include "core/profiling/tracer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 
 #include "core/profiling/clock.h"
 #include "core/profiling/diagnostics.h"
+#include "core/profiling/quiet_thread.h"
 
 namespace trtscope::profiling {
 namespace {
@@ -144,15 +144,8 @@ void Tracer::Wake() {
 }
 
 void Tracer::StartWriter() {
-  // The application's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const int error = ::pthread_create(&thread, nullptr, &Tracer::WriterMain, this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
+  if (const int error = StartQuietThread(&thread, &Tracer::WriterMain, this); error != 0) {
     // Setters, flushes and exit still drain; in between the rings may run full, and say so.
     ReportProblem("cannot start the trace writer's thread: " + ErrorText(error) +
                   "; traces are written when profiling is turned off");

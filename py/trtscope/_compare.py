@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from trtscope._errors import TrtscopeError
-from trtscope._recording import EngineRecording, Recording, names
+from trtscope._profile import names
+from trtscope._recording import EngineRecording, Recording
 from trtscope._samples import Change, Samples, change, per_call, samples
 
 #: Fewer calls than this say nothing about their noise.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from array import array
 from pathlib import Path
 
 import numpy as np
@@ -11,21 +10,11 @@ import pytest
 
 import trtscope
 from trtscope._compare import compare
-from trtscope._recording import EngineRecording, Layer, Process, Recording, Spans
+from trtscope._recording import EngineRecording, Layer, Process, Recording
 from trtscope._samples import change
-from trtscope._testing import null_engine
+from trtscope._testing import null_engine, spans
 from trtscope.cli import FAILED, OK, main
 from trtscope.cli.compare import SLOWER
-
-
-def spans(durations: np.ndarray) -> Spans:
-    count = len(durations)
-    return Spans(
-        array("q", range(1, count + 1)),
-        array("q", range(count)),
-        array("q", durations.astype(int).tolist()),
-        array("q", [1] * count),
-    )
 
 
 def recording(seed: int, factor: float = 1.0, names: tuple[str, ...] = ("encoder",)) -> Recording:

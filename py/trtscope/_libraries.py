@@ -43,7 +43,7 @@ _lock = threading.RLock()
 _loaded: dict[str, ctypes.CDLL] = {}
 
 
-# Those that core/engine/host/loader.h reads.
+# The variables that name folders: core/engine/host/loader.h's, and this module's.
 _ENV_FOLDERS = ("TRTSCOPE_PLUGIN_DIR", "TRTSCOPE_EXECUTORCH_LIB", ENV_LIBRARY_DIR, ENV_RUNTIME_PATH)
 
 
@@ -96,9 +96,12 @@ def _named_by(variable: str) -> list[Path]:
     return [Path(p) for p in parts if p]
 
 
-def _open(name: str) -> ctypes.CDLL:
-    if name in _loaded:
-        return _loaded[name]
+def open_library(name: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+    """Opens one of this package's libraries.
+
+    Raises:
+        TrtscopeError: it is not there or cannot be loaded.
+    """
     library = find(name)
     if library.path is None:
         looked = ", ".join(
@@ -108,9 +111,14 @@ def _open(name: str) -> ctypes.CDLL:
             f"{name} is not in {looked}: this installation of trtscope is not whole"
         )
     try:
-        _loaded[name] = ctypes.CDLL(str(library.path), mode=ctypes.RTLD_LOCAL)
+        return ctypes.CDLL(str(library.path), mode=mode)
     except OSError as error:
         raise TrtscopeError(f"{library.path} cannot be loaded: {error}") from error
+
+
+def _open(name: str) -> ctypes.CDLL:
+    if name not in _loaded:
+        _loaded[name] = open_library(name, ctypes.RTLD_LOCAL)
     return _loaded[name]
 
 

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -93,6 +94,13 @@ def profile_config() -> dict[str, Any]:
     """One coherent copy: level, format, path_prefix, filter, sample_interval, generation."""
     config: dict[str, Any] = json.loads(_libraries.core().config_json())
     return config
+
+
+@cache
+def names() -> dict[str, Any]:
+    """The names table of the core: phases, events, file suffixes."""
+    table: dict[str, Any] = json.loads(_libraries.core().names_json())
+    return table
 
 
 def timing_table() -> str:

@@ -9,18 +9,13 @@ import torch
 
 import trtscope
 from trtscope._profile import engine_rows, layer_rows
+from trtscope._testing import null_engine
 
 
 @pytest.fixture(scope="module")
 def engine() -> trtscope.Engine:
     """Does nothing, in three layers."""
-    plan = {
-        "inputs": [{"name": "x", "shape": [-1, 8], "min": [1, 8], "max": [16, 8]}],
-        "outputs": [{"name": "y", "like": 0}],
-        "layers": 3,
-        "layer_ns": 1000,
-    }
-    return trtscope.Engine.from_plan(b"null" + json.dumps(plan).encode(), name="nothing")
+    return null_engine("nothing", layers=3)[0]
 
 
 def row_of(p: trtscope.profile, engine: trtscope.Engine) -> dict[str, Any]:

@@ -11,21 +11,13 @@ import os
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from trtscope import _libraries
 from trtscope._errors import TrtscopeError
+from trtscope._profile import names
 
 PARTIAL = ".partial"
-
-
-@cache
-def names() -> dict[str, Any]:
-    """The names table of the core: phases, events, file suffixes."""
-    table: dict[str, Any] = json.loads(_libraries.core().names_json())
-    return table
 
 
 @dataclass

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import trtscope
-from trtscope._recording import PARTIAL, names, read_recording
+from trtscope._profile import names
+from trtscope._recording import PARTIAL, read_recording
 from trtscope._testing import null_engine
 
 CALLS = 7

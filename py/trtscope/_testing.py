@@ -7,13 +7,15 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
 
 import trtscope
 from trtscope._package import ENGINE_CLASS
+from trtscope._recording import Spans
 from trtscope._state import EngineState
 
 
@@ -74,6 +76,14 @@ def foreign_state(name: str = "_run_on_acc_0_engine", plan: bytes | None = None)
         metadata="gASVDAAAAAAAAACMCGV4YW1wbGWULg==",
         target_platform="linux_aarch64",
     )
+
+
+def spans(durations_ns: Iterable[float], track: int = 1) -> Spans:
+    """Spans of calls 1, 2, ... of so long each, a millisecond apart."""
+    durations = array("q", map(int, durations_ns))
+    count = len(durations)
+    starts = array("q", (1_000_000 * i for i in range(count)))
+    return Spans(array("q", range(1, count + 1)), starts, durations, array("q", [track] * count))
 
 
 def null_engine(

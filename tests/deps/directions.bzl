@@ -5,6 +5,7 @@ leaves out is no dependency.
 """
 
 load(":rooms.bzl", "ROOMS")
+load(":verdict.bzl", "verdict")
 
 _Reached = provider(
     doc = "What a target reaches, and what of that its room forbids.",
@@ -77,13 +78,7 @@ def _test_impl(ctx):
     lines = ["%d targets of rooms checked" % len(rooms)] + violations
     if failed and expected:
         lines += ["but expected:"] + expected
-    out = ctx.actions.declare_file(ctx.label.name + ".sh")
-    ctx.actions.write(
-        out,
-        "#!/bin/sh\ncat <<'END'\n%s\nEND\nexit %d\n" % ("\n".join(lines), 1 if failed else 0),
-        is_executable = True,
-    )
-    return [DefaultInfo(executable = out)]
+    return verdict(ctx, lines, failed)
 
 dependency_directions_test = rule(
     implementation = _test_impl,

@@ -1,6 +1,7 @@
 """same_sources_test: a target is made of the same sources of ours whatever it is built for."""
 
 load("@gcc_aarch64//:found.bzl", "MISSING")
+load(":verdict.bzl", "verdict")
 
 _Sources = provider(
     doc = "What a target is made of.",
@@ -57,13 +58,7 @@ def _test_impl(ctx):
         missing = [n for n in ctx.attr.expected if n not in found]
         lines += ["  expected, but not there: " + n for n in missing]
         failed = failed or missing
-    out = ctx.actions.declare_file(ctx.label.name + ".sh")
-    ctx.actions.write(
-        out,
-        "#!/bin/sh\ncat <<'END'\n%s\nEND\nexit %d\n" % ("\n".join(lines), 1 if failed else 0),
-        is_executable = True,
-    )
-    return [DefaultInfo(executable = out)]
+    return verdict(ctx, lines, failed)
 
 _same_sources_test = rule(
     implementation = _test_impl,

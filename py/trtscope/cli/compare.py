@@ -57,7 +57,8 @@ def percent(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     from trtscope._compare import compare
     from trtscope._errors import TrtscopeError
-    from trtscope._recording import names, read_recording
+    from trtscope._profile import names
+    from trtscope._recording import read_recording
 
     columns = [phase["column"] for phase in names()["phases"]]
     if arguments.metric not in columns:

@@ -52,16 +52,7 @@ def activate() -> ctypes.CDLL:
     _libraries.load_core()
     # The delegate needs this library by its name: it is the one that Python's bindings need too.
     ctypes.CDLL(str(executorch_folder() / "lib" / _CORE))
-    library = _libraries.find(LIBRARY)
-    if library.path is None:
-        looked = ", ".join(str(f) for f in _libraries.folders())
-        raise TrtscopeError(
-            f"{LIBRARY} is not in {looked}: this installation of trtscope is not whole"
-        )
-    try:
-        half = ctypes.CDLL(str(library.path))
-    except OSError as error:
-        raise TrtscopeError(f"{library.path} cannot be loaded: {error}") from error
+    half = _libraries.open_library(LIBRARY)
     half.trtscope_executorch_load_error.restype = ctypes.c_char_p
     half.trtscope_executorch_last_error.restype = ctypes.c_char_p
     half.trtscope_executorch_clear_last_error.restype = None

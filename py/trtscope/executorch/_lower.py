@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
@@ -18,7 +17,6 @@ from torch.fx import Graph, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from trtscope import _libraries
 from trtscope._builders import get_builder
 from trtscope._builders.base import BuildRequest, EngineBuilder
 from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
@@ -26,6 +24,7 @@ from trtscope._errors import CompileError
 from trtscope._graph import is_symbolic
 from trtscope._metadata import TensorSpec
 from trtscope._partition import Group, _op_text, _takes_tensor
+from trtscope._profile import names
 from trtscope._region import describe, extract, renamed
 from trtscope.executorch._blob import write_blob
 from trtscope.executorch._library import OPTION_KEYS
@@ -145,7 +144,7 @@ def _debug_handles(edge_program: ExportedProgram) -> Any:
     if not nodes:
         return None
     mapping = DelegateMappingBuilder(generated_identifiers=False)
-    for phase in json.loads(_libraries.core().names_json())["phases"]:
+    for phase in names()["phases"]:
         mapping.insert_delegate_mapping_entry(nodes=nodes, identifier=phase["event"])
     return mapping.get_delegate_mapping()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import PackageError, TrtscopeError
+from trtscope._folders import make_folder
 from trtscope.executorch import _library
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ class PteRunner:
                 f"{path}: the trace went to {self._written} already, and is written once; load the "
                 "program again for another"
             )
+        make_folder(path.parent)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             with open(path, "ab"):
                 pass  # whether it can be written is known before the trace is ended
         except OSError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trtscope._errors import TrtscopeError
+from trtscope._folders import make_folder
 
 ETRECORD_SUFFIX = ".etrecord"
 
@@ -46,7 +47,7 @@ def save(
             "a .pte is made of an exported program, an EdgeProgramManager or an "
             f"ExecutorchProgramManager, not of a {type(program).__name__}"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     record = None
     if etrecord:
         try:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trtscope._errors import PackageError
+from trtscope._folders import make_folder
 
 _LAYER = "torchtrt.layer/"
 _PREFIX = "torchtrt."
@@ -158,7 +159,7 @@ class Timeline:
             for span in sorted(self.spans, key=lambda s: s.start_ns)
         ]
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         path.write_text(json.dumps({"traceEvents": events}, indent=None), encoding="utf-8")
         return path
 

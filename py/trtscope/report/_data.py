@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from trtscope._recording import EngineRecording, Process, Recording, Spans, names
+from trtscope._profile import names
+from trtscope._recording import EngineRecording, Process, Recording, Spans
 from trtscope._samples import histogram, per_call, samples, summary
 
 #: Slices that the page's timeline holds at most: what a browser draws without a pause.
@@ -123,7 +124,7 @@ def timeline(recording: Recording, most: int = TIMELINE_SLICES) -> dict[str, Any
     texts: dict[str, int] = {}
     lanes: dict[tuple[str, int, str], _Lane] = {}
     origin = min((min(spans.start_ns) for *_, spans in groups), default=0)
-    slowest = {id(engine): _slowest_call(engine) for _, engine in recording.engines()}
+    slowest = {id(e): _slowest_call(e) for _, e in recording.engines()} if every > 1 else {}
     index = {id(engine): i for i, (_, engine) in enumerate(recording.engines())}
     shown = 0
     for process, engine, kind, name, spans in groups:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import trtscope
-from trtscope._recording import read_recording
+from trtscope._recording import Recording, read_recording
 from trtscope.report._data import report_data
 from trtscope.report._findings import findings
 from trtscope.report._program import program_data
@@ -33,17 +34,18 @@ def write_report(
         TrtscopeError: no trace, or one that cannot be read.
     """
     recording = read_recording(folder)
+    target = Path(path)
+    target.write_text(page_of(recording, program_data(recording.path, etrecord)), encoding="utf-8")
+    return target
+
+
+def page_of(recording: Recording, programs: Sequence[dict[str, Any]] = ()) -> str:
+    """The page about a recording, and the ExecuTorch programs that were traced beside it."""
     data = report_data(recording)
     data["version"] = trtscope.__version__
     data["made"] = datetime.now(UTC).isoformat(timespec="seconds")
     data["findings"] = findings(data["engines"])
-    data["programs"] = program_data(recording.path, etrecord)
-    target = Path(path)
-    target.write_text(_page(data), encoding="utf-8")
-    return target
-
-
-def _page(data: dict[str, Any]) -> str:
+    data["programs"] = list(programs)
     # Inside a script element only "<" can end it.
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     text = text.encode("utf-8", "replace").decode()  # names in traces may hold half a character

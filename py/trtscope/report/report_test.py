@@ -7,20 +7,20 @@ import os
 import re
 import shutil
 import subprocess
-from array import array
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import trtscope
-from trtscope._recording import EngineRecording, Layer, Process, Recording, Spans, read_recording
-from trtscope._testing import null_engine
+from trtscope._profile import names
+from trtscope._recording import EngineRecording, Layer, Process, Recording, read_recording
+from trtscope._testing import null_engine, spans
 from trtscope.cli import FAILED, OK, main
-from trtscope.report import _page, write_report
+from trtscope.report import write_report
 from trtscope.report._data import report_data, timeline
 from trtscope.report._findings import findings
+from trtscope.report._page import page_of
 
 #: Chromium's name differs between distributions.
 CHROMIUM = next(
@@ -43,21 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def spans(durations: list[int], start: int = 0, track: int = 1) -> Spans:
-    count = len(durations)
-    starts = [start + 1_000_000 * i for i in range(count)]
-    return Spans(
-        array("q", range(1, count + 1)),
-        array("q", starts),
-        array("q", durations),
-        array("q", [track] * count),
-    )
-
-
 def made(phases: dict[str, list[int]], layers: dict[str, list[int]] | None = None) -> Recording:
     """A recording of one engine with these durations (ns) of phases, by column, and layers."""
-    from trtscope._recording import names
-
     events = {phase["column"]: phase["event"] for phase in names()["phases"]}
     engine = EngineRecording("encoder-0123456789ab-0", "tensorrt", "torch")
     engine.phases = {events[column]: spans(times) for column, times in phases.items()}
@@ -187,6 +174,12 @@ def test_a_record_that_was_named_must_be_one(folder: Path, tmp_path: Path) -> No
 # --- in a browser ------------------------------------------------------------------------------
 
 
+def page_file(recording: Recording, folder: Path) -> Path:
+    path = folder / "r.html"
+    path.write_text(page_of(recording), encoding="utf-8")
+    return path
+
+
 def browse(page: Path, script: str = "") -> str:
     """The page's elements after its script, and then ``script``, have run.  ``data-error`` of the
     root is the first error of any script."""
@@ -249,7 +242,7 @@ def test_search_sort_and_zoom(folder: Path, tmp_path: Path) -> None:
 @in_browser
 def test_names_from_traces_stay_text(tmp_path: Path) -> None:
     recording = made({"total": [1000] * 9}, {NASTY: [500] * 9})
-    dom = browse(write(recording, tmp_path / "r.html"))
+    dom = browse(page_file(recording, tmp_path))
     assert "<title>trtscope report</title>" in dom
     assert "conv&lt;/script&gt;&lt;script&gt;" in dom
 
@@ -269,15 +262,7 @@ def test_a_million_spans_are_drawn(tmp_path: Path) -> None:
             times = generator.integers(100, 400, 24_000).tolist()
             engine.layers[position] = Layer(f"layer {position}", spans(times, track=9 + number))
         engines[engine.id] = engine
-    page = write(recording, tmp_path / "r.html")
+    page = page_file(recording, tmp_path)
     assert page.stat().st_size < 4_000_000
     dom = browse(page)
     assert re.search(r"[\d,]+ of 1,344,000 spans: of one call in 34", dom)
-
-
-def write(recording: Recording, path: Path) -> Path:
-    data: dict[str, Any] = report_data(recording)
-    data |= {"version": "0", "made": "now", "programs": []}
-    data["findings"] = findings(data["engines"])
-    path.write_text(_page._page(data), encoding="utf-8")
-    return path
