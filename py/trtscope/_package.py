@@ -229,8 +229,12 @@ class _Object:
         self.state = state
 
 
-class _Unpickler(pickle.Unpickler):
-    """Makes lists of plain values; no class or function of this process is ever reached."""
+class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined, misc, unused-ignore]
+    """Makes lists of plain values; no class or function of this process is ever reached.
+
+    pickle's own reader in Python: the one in C makes room for as many remembered objects as the
+    highest number that the octets give one, be it four billion.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("__torch__."):

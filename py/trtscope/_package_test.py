@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import pickle
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -163,6 +164,16 @@ def test_a_zip_of_something_else_says_so(tmp_path: Path) -> None:
 def test_any_octets_unpickle_or_are_refused(data: bytes) -> None:
     with contextlib.suppress(PackageError, zipfile.BadZipFile):
         _unpickle(data)
+
+
+def test_a_number_of_a_remembered_object_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        assert _unpickle(b"M\x05\x00r\x00\x00\x00\x02.") == 5  # remembered as 33,554,432
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 def test_every_cut_of_a_state_is_refused() -> None:
