@@ -107,7 +107,10 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         )
     processes: dict[tuple[str, int], Process] = {}
     for file in files:
-        _read_file(file, processes)
+        try:
+            _read_file(file, processes)
+        except OSError as error:
+            raise TrtscopeError(f"{file}: cannot be read: {error.strerror}") from error
     recording = Recording(folder, list(processes.values()), files)
     for file in sorted(folder.glob("*.engine.graph.json")):
         _read_details(file, recording)

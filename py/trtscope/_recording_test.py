@@ -69,6 +69,13 @@ def test_a_damaged_file_is_named(traces: Path, damage: object, message: str) -> 
         read_recording(traces)
 
 
+def test_an_entry_that_cannot_be_read_is_named(traces: Path) -> None:
+    entry = traces / "zz_input_profile.trace"
+    entry.mkdir()
+    with pytest.raises(trtscope.TrtscopeError, match=f"{entry}: cannot be read: Is a directory"):
+        read_recording(traces)
+
+
 def test_folders_without_traces_are_named(tmp_path: Path) -> None:
     with pytest.raises(trtscope.TrtscopeError, match="nowhere: expected a folder of traces"):
         read_recording(tmp_path / "nowhere")

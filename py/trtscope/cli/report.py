@@ -29,13 +29,9 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from trtscope._errors import TrtscopeError
     from trtscope.report import write_report
 
-    try:
-        page = write_report(arguments.folder, arguments.out, etrecord=arguments.etrecord)
-    except OSError as error:
-        raise TrtscopeError(f"{arguments.out}: {error.strerror or error}") from error
+    page = write_report(arguments.folder, arguments.out, etrecord=arguments.etrecord)
     print(f"wrote {page} ({octets(page.stat().st_size)}): open it in a browser", file=sys.stderr)
     print(Path(page).resolve())
     return 0

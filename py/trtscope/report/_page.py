@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import trtscope
+from trtscope._errors import TrtscopeError
 from trtscope._recording import Recording, read_recording
 from trtscope.report._data import report_data
 from trtscope.report._findings import findings
@@ -31,11 +32,15 @@ def write_report(
         etrecord: of the program whose ETDump lies in the folder; by default one that lies there.
 
     Raises:
-        TrtscopeError: no trace, or one that cannot be read.
+        TrtscopeError: no trace, or one that cannot be read; the page cannot be written.
     """
     recording = read_recording(folder)
+    page = page_of(recording, program_data(recording.path, etrecord))
     target = Path(path)
-    target.write_text(page_of(recording, program_data(recording.path, etrecord)), encoding="utf-8")
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise TrtscopeError(f"{target}: cannot be written: {error.strerror}") from error
     return target
 
 
