@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from trtscope import builders
+    from trtscope import builders, executorch
     from trtscope._compile import compile
     from trtscope._control import close_control, open_control
     from trtscope._engine import Engine
@@ -60,6 +60,7 @@ __all__ = [
     "builders",
     "close_control",
     "compile",
+    "executorch",
     "flush_traces",
     "get_profile_execution",
     "get_profile_filter",
@@ -102,8 +103,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "builders":
-        return import_module("trtscope.builders")
+    if name in ("builders", "executorch"):
+        return import_module(f"trtscope.{name}")
     if name == "load_library":
         return import_module("trtscope._libraries").load_torch
     if name not in __all__:

@@ -58,14 +58,13 @@ def compile(
         )
     if isinstance(engine_modules, str):
         engine_modules = [engine_modules]
-    if min_block_size < 1:
-        raise CompileError(f"min_block_size is {min_block_size}; expected 1 or more")
 
     from trtscope import _libraries
     from trtscope._builders import get_builder
-    from trtscope._partition import by_capability, by_modules
+    from trtscope._partition import by_capability, by_modules, check_min_block_size
     from trtscope._progress import quiet
 
+    check_min_block_size(min_block_size)
     builder = get_builder(engine)
     _libraries.load_torch()
     with quiet():

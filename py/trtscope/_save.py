@@ -173,9 +173,9 @@ def load(
     if Path(path).suffix == ".pte":
         from trtscope.executorch import load as load_pte
 
-        return load_pte(path, method=model, **options)
+        return load_pte(path, model=model, **options)
     if options:
-        raise TrtscopeError(f"{', '.join(options)}: options of a .pte; {path} is none")
+        raise TrtscopeError(f"{', '.join(options)}: for a .pte alone; {path} is none")
     return load_pt2(path, model)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -10,10 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trtscope import _libraries
-from trtscope._errors import TrtscopeError
+from trtscope._errors import PackageError, TrtscopeError, one_line
 
 LIBRARY = "libtrtscope_executorch.so"
 _CORE = "libexecutorch.so"
+
+#: The delegate's name in programs.
+BACKEND = "TensorRTBackend"
 
 #: Options of a method, by the names that ``trtscope.load`` takes.
 OPTION_KEYS = {
@@ -56,6 +60,10 @@ def activate() -> ctypes.CDLL:
     half.trtscope_executorch_load_error.restype = ctypes.c_char_p
     half.trtscope_executorch_last_error.restype = ctypes.c_char_p
     half.trtscope_executorch_clear_last_error.restype = None
+    half.trtscope_executorch_check_program.argtypes = [ctypes.c_char_p]
+    half.trtscope_executorch_check_program.restype = ctypes.c_int
+    half.trtscope_executorch_check_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    half.trtscope_executorch_check_option.restype = ctypes.c_int
     half.trtscope_executorch_set_load_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     half.trtscope_executorch_set_load_option.restype = None
     half.trtscope_executorch_clear_load_options.restype = None
@@ -64,15 +72,53 @@ def activate() -> ctypes.CDLL:
     return half
 
 
-def last_error() -> str:
+def check_program(path: Path) -> None:
+    """
+    Raises:
+        PackageError: the file is no whole program, or its tables are damaged.
+    """
+    if not activate().trtscope_executorch_check_program(os.fsencode(path)):
+        raise PackageError(_last_error())
+
+
+@contextmanager
+def errors_as(kind: type[TrtscopeError], what: str) -> Iterator[None]:
+    """Errors of ExecuTorch in the block are raised as ``kind``, with the delegate's own reason
+    where the failure is the delegate's."""
+    activate().trtscope_executorch_clear_last_error()
+    try:
+        yield
+    # Sizes and indices in a damaged file may be anything.
+    except (RuntimeError, MemoryError, IndexError) as error:
+        raise kind(f"{what}: {_last_error() or one_line(error)}") from error
+
+
+def _last_error() -> str:
     """What this thread's last failure in the delegate was; empty when there was none."""
     text: bytes = activate().trtscope_executorch_last_error()
     return text.decode("utf-8", "replace")
 
 
-def clear_last_error() -> None:
-    """What ``last_error`` says after a call is then of that call."""
-    activate().trtscope_executorch_clear_last_error()
+def option_texts(options: Mapping[str, object]) -> dict[str, str]:
+    """The options that have a value, by the delegate's own keys.
+
+    Raises:
+        TrtscopeError: an option is not known, or its value is not one of those.
+    """
+    half = activate()
+    texts = {}
+    for name, value in options.items():
+        if name not in OPTION_KEYS:
+            raise TrtscopeError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+        if value is None:
+            continue
+        key, text = OPTION_KEYS[name], str(value)
+        if "\0" in text:
+            raise TrtscopeError(f"option {name!r}: {text!r} holds a zero byte")
+        if not half.trtscope_executorch_check_option(key.encode(), os.fsencode(text)):
+            raise TrtscopeError(_last_error())
+        texts[key] = text
+    return texts
 
 
 @contextmanager
@@ -80,19 +126,14 @@ def load_options(options: Mapping[str, object]) -> Iterator[None]:
     """Load-time options (``OPTION_KEYS``) for the methods that this thread loads in the block.
 
     Raises:
-        TrtscopeError: an option is not known.
+        TrtscopeError: an option is not known, or its value is not one of those.
     """
     half = activate()
-    for name in options:
-        if name not in OPTION_KEYS:
-            raise TrtscopeError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+    texts = option_texts(options)
     half.trtscope_executorch_clear_load_options()
     try:
-        for name, value in options.items():
-            if value is not None:
-                half.trtscope_executorch_set_load_option(
-                    OPTION_KEYS[name].encode(), str(value).encode()
-                )
+        for key, text in texts.items():
+            half.trtscope_executorch_set_load_option(key.encode(), os.fsencode(text))
         yield
     finally:
         half.trtscope_executorch_clear_load_options()
