@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trtscope import _coexistence
 from trtscope._errors import TrtscopeError
 
 ENV_LIBRARY_DIR = "TRTSCOPE_LIBRARY_DIR"
@@ -186,22 +187,17 @@ def load_torch() -> Any:
         if TORCH not in _loaded:
             load_core()
             if _is_registered():
-                raise ImportError(_TAKEN)
+                raise ImportError(_coexistence.TAKEN)
             half = _open(TORCH)
             report = half.trtscope_torch_load_error
             report.restype = ctypes.c_char_p
             if (message := report()) is not None:
                 raise ImportError(message.decode("utf-8", "replace"))
+            _coexistence.refuse_the_other()
         from trtscope import _fake
 
         _fake.register()
         return torch.ops.tensorrt
-
-
-_TAKEN = (
-    "trtscope cannot be loaded into this process: another library (Torch-TensorRT's runtime?) has "
-    "already registered torch.ops.tensorrt; load one of the two"
-)
 
 
 def _is_registered() -> bool:
