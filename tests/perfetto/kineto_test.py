@@ -37,9 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both traces of one process: a model of one host engine, called under both profilers."""
     path = tmp_path_factory.mktemp("traces")
     inputs = (torch.randn(32, 64),)
-    model = trtscope.compile(
-        torch.export.export(Model().eval(), inputs), min_block_size=1
-    ).module()
+    model = trtscope.compile(torch.export.export(Model().eval(), inputs), min_block_size=1).module()
     model(*inputs)
     cpu = [torch.profiler.ProfilerActivity.CPU]
     with (
