@@ -38,6 +38,11 @@ RUNNING = (
         "XDG_RUNTIME_DIR",
         "That socket lies below it; below `/tmp`, in a folder of the user's own, when unset.",
     ),
+    Variable(
+        "NVTX_INJECTION64_PATH",
+        "NVTX's own: the library of a tool that listens to the ranges of calls and phases. The "
+        "tool sets it for the processes that it starts.",
+    ),
     Variable("TRTSCOPE_PLUGIN_DIR", "The folder of `libtrtscope_host.so`, looked at first."),
     Variable(
         "TRTSCOPE_RUNTIME_PATH",
@@ -70,6 +75,7 @@ BUILDING = (
     Variable("PYTHON", "The Python that `tools/bazel` installs Bazel with."),
     Variable("TRTSCOPE_BAZEL_STARTUP", "Startup options for the Bazel that `tools/lint` runs."),
     Variable("TRTSCOPE_SOAK_SECONDS", "How long the soak and concurrency tests run."),
+    Variable("TRTSCOPE_SOAK_KILLS", "How many processes the kill test ends in their midst."),
     Variable("TRTSCOPE_FUZZ_SECONDS", "How long delegate blobs are mutated."),
     Variable(
         "TENSORRT_INCLUDE",

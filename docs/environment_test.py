@@ -32,6 +32,7 @@ GIVEN = {
     "BAZEL_REAL",
     "BUILD_WORKING_DIRECTORY",
     "BUILD_WORKSPACE_DIRECTORY",
+    "FAKE_NVTX",
     "HOME",
     "TESTBRIDGE_TEST_ONLY",
     "TEST_SRCDIR",
@@ -39,6 +40,7 @@ GIVEN = {
     "TEST_WORKSPACE",
     "TRTSCOPE_ENGINE_STATE_H",
     "TRTSCOPE_FAKES",
+    "TRTSCOPE_MAKE_ETDUMP",
     "TRTSCOPE_MAKE_TRACE",
     "TRTSCOPE_ROOT_FILE",
     "TRTSCOPE_RUNNER",
@@ -48,8 +50,8 @@ GIVEN = {
 }
 #: What these read is said where they are.
 ELSEWHERE = ("tests/fakes/", "tests/gpu/")
-#: Read by programs that the tree runs, not by its own sources.
-OTHERS = {"PIP_EXTRA_INDEX_URL"}
+#: Read by programs that the tree runs and by what is built into it, not by its own sources.
+OTHERS = {"NVTX_INJECTION64_PATH", "PIP_EXTRA_INDEX_URL"}
 
 
 def reads_in(text: str, *, shell: bool = False) -> set[str]:

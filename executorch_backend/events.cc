@@ -10,6 +10,7 @@
 
 #include "core/profiling/clock.h"
 #include "core/profiling/names.h"
+#include "core/profiling/utf8.h"
 
 namespace trtscope::executorch_backend {
 namespace {
@@ -55,7 +56,7 @@ uint64_t TicksAt(int64_t ns) {
 std::string LayerEvent(std::string_view layer) {
   std::string name(profiling::kLayerCategory);
   name += '/';
-  name += layer;
+  name += profiling::ValidUtf8(layer);  // which readers of an ETDump insist on
   return name;
 }
 

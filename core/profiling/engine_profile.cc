@@ -1,6 +1,7 @@
 #include "core/profiling/engine_profile.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -89,6 +90,18 @@ uint64_t AddLayers(SpanRing::Batch& batch, const TraceStream& stream,
   return 0;
 }
 
+/// Only while a tool listens.
+nvtx::Name PhaseRangeName(Phase phase) {
+  static const std::array<nvtx::Name, kPhaseCount> names = [] {
+    std::array<nvtx::Name, kPhaseCount> all;
+    for (const PhaseInfo& info : kPhases) {
+      all[static_cast<size_t>(info.phase)] = nvtx::Register(info.event);
+    }
+    return all;
+  }();
+  return names[static_cast<size_t>(phase)];
+}
+
 bool AddPhase(SpanRing::Batch& batch, const TraceStream& stream, Phase phase, int64_t start_ns,
               int64_t duration_ns, uint64_t call, uint8_t flags) {
   SpanRecord record{};
@@ -123,6 +136,7 @@ struct EngineProfile::State {
   std::array<int64_t, kPhaseCount> folded_ns{};
   uint32_t folded_seen = 0;
   uint64_t folded_spans = 0;
+  nvtx::Name range_name;  // the id, from the first call on that a tool hears of
 
   /// In a forked child: leaves the parent's counters and trace behind.
   void FollowFork() {
@@ -172,6 +186,7 @@ std::shared_ptr<EngineProfile> EngineProfile::Register(EngineIdentity identity) 
 }
 
 EngineProfile::EngineProfile(EngineIdentity identity) : state_(std::make_unique<State>()) {
+  nvtx::Open();
   state_->stats = EngineTable::Get().Add(std::move(identity));
 }
 
@@ -351,7 +366,30 @@ void CallRecorder::CloseSpan(int64_t now_ns) {
   open_ = false;
 }
 
+void CallRecorder::BeginRange() {
+  nvtx::Name& name = profile_.state_->range_name;
+  if (name.handle == nullptr) name = nvtx::Register(profile_.id());
+  nvtx::Push(name);
+}
+
+void CallRecorder::EndPhaseRange() {
+  if (!in_phase_range_) return;
+  nvtx::Pop();
+  in_phase_range_ = false;
+}
+
+void CallRecorder::EndRange() {
+  EndPhaseRange();
+  nvtx::Pop();
+}
+
 void CallRecorder::EnterSlow(Phase phase) {
+  if (in_range_) {
+    EndPhaseRange();
+    nvtx::Push(PhaseRangeName(phase));
+    in_phase_range_ = true;
+    if (!phases()) return;
+  }
   const int64_t now = NowNs();
   if (open_) CloseSpan(now);
   EngineProfile::State& state = *profile_.state_;
@@ -369,6 +407,7 @@ void CallRecorder::EnterSlow(Phase phase) {
 }
 
 void CallRecorder::LeaveSlow() {
+  EndPhaseRange();
   if (open_) CloseSpan(NowNs());
 }
 

@@ -23,6 +23,7 @@
 #include "core/profiling/clock.h"
 #include "core/profiling/config.h"
 #include "core/profiling/names.h"
+#include "core/profiling/nvtx.h"
 
 namespace trtscope::profiling {
 
@@ -124,16 +125,24 @@ class EngineProfile {
 };
 
 /// Measures one call.  Made on the stack under the engine's mutex; its destructor commits.  When
-/// profiling is off, making and destroying it costs one atomic load and two branches.
+/// profiling is off, making and destroying it costs two atomic loads and a few branches.
+///
+/// The call and its phases are NVTX ranges as well, if a tool listens (nvtx.h), at any level.
 class CallRecorder {
  public:
-  explicit CallRecorder(EngineProfile& profile) : profile_(profile), level_(profile.Sync()) {
+  explicit CallRecorder(EngineProfile& profile)
+      : profile_(profile), level_(profile.Sync()), in_range_(nvtx::Listening()) {
+    if (in_range_) [[unlikely]]
+      BeginRange();
     if (level_ != Level::kOff) [[unlikely]]
       Start();
+    follows_phases_ = phases() || in_range_;
   }
   ~CallRecorder() {
     if (level_ != Level::kOff) [[unlikely]]
       Commit();
+    if (in_range_) [[unlikely]]
+      EndRange();
   }
   CallRecorder(const CallRecorder&) = delete;
   CallRecorder& operator=(const CallRecorder&) = delete;
@@ -146,11 +155,11 @@ class CallRecorder {
   /// Ends the open phase, if any, and opens `phase` at the same instant.  A phase may be opened
   /// more than once in a call: its statistics count the call's sum, its spans stay separate.
   void Enter(Phase phase) {
-    if (phases()) [[unlikely]]
+    if (follows_phases_) [[unlikely]]
       EnterSlow(phase);
   }
   void Leave() {
-    if (phases()) [[unlikely]]
+    if (follows_phases_) [[unlikely]]
       LeaveSlow();
   }
 
@@ -179,9 +188,15 @@ class CallRecorder {
   void CloseSpan(int64_t now_ns);
   void EnterSlow(Phase phase);
   void LeaveSlow();
+  void BeginRange();
+  void EndPhaseRange();
+  void EndRange();
 
   EngineProfile& profile_;
   Level level_;
+  bool in_range_;                // this call is an NVTX range
+  bool in_phase_range_ = false;  // and in it a phase
+  bool follows_phases_ = false;
   bool failed_ = false;
   bool open_ = false;
   bool traced_ = false;

@@ -17,8 +17,9 @@ class JsonArrayFile {
  public:
   static constexpr size_t kMaxElement = PagedFile::kMaxPiece - 2;
 
-  Status Open(const std::string& path, std::string_view first_element) {
-    return file_.Open(path, "[\n" + std::string(first_element));
+  /// From its first moment on it holds `elements`: one, or more with ",\n" between them.
+  Status Open(const std::string& path, std::string_view elements) {
+    return file_.Open(path, "[\n" + std::string(elements));
   }
   bool is_open() const { return file_.is_open(); }
   const std::string& path() const { return file_.path(); }

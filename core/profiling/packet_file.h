@@ -15,11 +15,11 @@ namespace trtscope::profiling {
 /// Threads: as PagedFile.
 class PacketFile {
  public:
-  /// The first packet is what `fill(ProtoWriter&)` writes.
-  template <typename Fill>
-  Status Open(const std::string& path, Fill fill) {
+  /// From its first moment on it holds the packets that each `fill(ProtoWriter&)` writes.
+  template <typename... Fill>
+  Status Open(const std::string& path, Fill... fill) {
     packet_.clear();
-    Encode(fill);
+    (Encode(fill), ...);
     return file_.Open(path, packet_);
   }
   bool is_open() const { return file_.is_open(); }

@@ -22,6 +22,25 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
+void AppendClocks(ProtoWriter& writer, const ClockReadings& now) {
+  const std::pair<uint32_t, int64_t> clocks[] = {{pf::kMonotonic, now.monotonic_ns},
+                                                 {pf::kRealtime, now.realtime_ns},
+                                                 {pf::kBoottime, now.boottime_ns}};
+  writer.Uint(pf::kSequenceId, kDescriptors);
+  writer.Uint(pf::kTimestamp, static_cast<uint64_t>(now.monotonic_ns));
+  writer.Uint(pf::kTimestampClockId, pf::kMonotonic);
+  writer.Message(pf::kClockSnapshot, [&] {
+    for (const auto& [clock, ns] : clocks) {
+      writer.Message(pf::kClock, [&] {
+        writer.Uint(pf::kClockId, clock);
+        writer.Uint(pf::kClockTime, static_cast<uint64_t>(ns));
+      });
+    }
+    // Viewers show the same times as the JSON traces have.
+    writer.Uint(pf::kPrimaryClock, pf::kMonotonic);
+  });
+}
+
 }  // namespace
 
 // Ids differ within the file because Mix is one to one, and from those of other processes, whose
@@ -39,7 +58,7 @@ Status PerfettoTracks::Open(const std::string& path) {
               Mix(std::hash<std::string>()(HostName()) + static_cast<uint64_t>(pid_)));
   process_ = NewTrackId();
   last_sequence_ = kDescriptors;
-  TRTSCOPE_RETURN_IF_ERROR(file_.Open(path, [&](ProtoWriter& writer) {
+  const auto process = [&](ProtoWriter& writer) {
     writer.Uint(pf::kSequenceId, kDescriptors);
     writer.Uint(pf::kSequenceFlags, pf::kStateCleared);
     writer.Uint(pf::kFirstPacketOnSequence, 1);
@@ -50,31 +69,14 @@ Status PerfettoTracks::Open(const std::string& path) {
         writer.Bytes(pf::kProcessName, ValidUtf8(ProcessName(), kMaxNameBytes));
       });
     });
-  }));
-  WriteClocks();
-  return OkStatus();
+  };
+  // In one piece: a trace without clocks cannot be laid beside others.
+  return file_.Open(path, process, [&](ProtoWriter& writer) { AppendClocks(writer, clocks); });
 }
 
 void PerfettoTracks::WriteClocks() {
   const ClockReadings now = ReadClocks();
-  const std::pair<uint32_t, int64_t> clocks[] = {{pf::kMonotonic, now.monotonic_ns},
-                                                 {pf::kRealtime, now.realtime_ns},
-                                                 {pf::kBoottime, now.boottime_ns}};
-  file_.Append([&](ProtoWriter& writer) {
-    writer.Uint(pf::kSequenceId, kDescriptors);
-    writer.Uint(pf::kTimestamp, static_cast<uint64_t>(now.monotonic_ns));
-    writer.Uint(pf::kTimestampClockId, pf::kMonotonic);
-    writer.Message(pf::kClockSnapshot, [&] {
-      for (const auto& [clock, ns] : clocks) {
-        writer.Message(pf::kClock, [&] {
-          writer.Uint(pf::kClockId, clock);
-          writer.Uint(pf::kClockTime, static_cast<uint64_t>(ns));
-        });
-      }
-      // Viewers show the same times as the JSON traces have.
-      writer.Uint(pf::kPrimaryClock, pf::kMonotonic);
-    });
-  });
+  file_.Append([&](ProtoWriter& writer) { AppendClocks(writer, now); });
 }
 
 template <typename Fill>

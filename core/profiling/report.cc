@@ -17,6 +17,7 @@
 #include "core/profiling/names.h"
 #include "core/profiling/statistics.h"
 #include "core/profiling/tracer.h"
+#include "core/profiling/utf8.h"
 
 namespace trtscope::profiling {
 namespace {
@@ -48,27 +49,37 @@ std::string Ms(uint64_t ns) {
   return out + "." + std::string(3 - rest.size(), '0') + rest;
 }
 
-/// An id on one line of a terminal.
+/// An id on one line of a terminal, which obeys none of its bytes.
 std::string Printable(std::string_view id) {
   constexpr size_t kMax = 100;
+  const std::string valid = ValidUtf8(id, kMax);
   std::string out;
-  for (const char c : id.substr(0, kMax)) {
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const auto c = static_cast<unsigned char>(valid[i]);
+    // U+0080 to U+009F, of which some terminals take one for the beginning of a command, too.
+    const bool high = c == 0xC2 && static_cast<unsigned char>(valid[i + 1]) < 0xA0;
+    out += c < 0x20 || c == 0x7f || high ? '?' : valid[i];
+    i += high;
   }
-  if (id.size() > kMax) out += "...";
   return out;
+}
+
+/// Characters of valid UTF-8.
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// Columns as wide as their widest cell; the first one on the left, the rest on the right.
 std::string Layout(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
   }
   std::string out;
   for (const auto& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - row[i].size(), ' ');
+      const std::string pad(widths[i] - Width(row[i]), ' ');
       if (i > 0) out += "  ";
       out += i == 0 ? row[i] + pad : pad + row[i];
     }

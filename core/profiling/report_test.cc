@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/profiling/test_util.h"
+#include "core/profiling/utf8.h"
 
 namespace trtscope::profiling {
 namespace {
@@ -189,6 +191,26 @@ TEST_F(ReportTest, OddNamesStayOnTheirLine) {
   RunCall(*engine);
   EXPECT_EQ(Lines(TimingTable()).size(), 3u) << TimingTable();
   EXPECT_EQ(TimingTable().find('\x1b'), std::string::npos);
+}
+
+// Cut in the middle of a character, bytes that are none, and one for a terminal to obey.
+TEST_F(ReportTest, TheTableIsValidTextInStraightColumns) {
+  const auto wide = NewEngine(std::string(99, 'a') + "\xC3\xA9\xC3\xA9");
+  const auto odd = NewEngine(
+      "\xFF \xC2\x9B"
+      "31m caf\xC3\xA9");
+  ASSERT_TRUE(SetLevel("delegate").ok());
+  RunCall(*wide);
+  RunCall(*odd);
+  const std::string table = TimingTable();
+  EXPECT_EQ(ValidUtf8(table), table);
+  EXPECT_NE(table.find("\xEF\xBF\xBD ?31m caf\xC3\xA9-"), std::string::npos) << table;
+  std::set<size_t> widths;
+  for (const std::string& line : Lines(table)) {
+    widths.insert(static_cast<size_t>(
+        std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; })));
+  }
+  EXPECT_EQ(widths.size(), 1u) << table;
 }
 
 TEST(NamesTest, TheTableIsConsistent) {

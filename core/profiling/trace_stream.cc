@@ -115,32 +115,24 @@ void TraceStream::AppendMetadataHead(std::string_view name, int tid) {
   event_ += ",\"ts\":0.000,\"args\":{";
 }
 
+// All that a reader must know of the file is in its first piece.
 Status TraceStream::OpenFile(size_t file) {
   event_.clear();
   AppendMetadataHead("process_name", pid_);
   event_ += "\"name\":";
   AppendJsonString(event_, ProcessName(), kMaxIdBytes);
   event_ += "}}";
-  Output& output = outputs_[file];
-  TRTSCOPE_RETURN_IF_ERROR(output.file.Open(PathOf(file), event_));
-  WriteMetadata(output);
-  return OkStatus();
-}
-
-void TraceStream::WriteMetadata(Output& output) {
+  event_ += ",\n";
   // One instant on both clocks: `ts` is CLOCK_MONOTONIC, logs are CLOCK_REALTIME.
   const ClockReadings clocks = ReadClocks();
-  event_.clear();
   AppendMetadataHead("trtscope.clock", pid_);
   event_ += "\"clock\":\"CLOCK_MONOTONIC\",\"monotonic_ns\":";
   AppendInt(event_, clocks.monotonic_ns);
   event_ += ",\"realtime_ns\":";
   AppendInt(event_, clocks.realtime_ns);
-  event_ += "}}";
-  output.file.Append(event_);
+  event_ += "}},\n";
 
   const EngineIdentity& identity = stats_->identity();
-  event_.clear();
   AppendMetadataHead("trtscope.engine", pid_);
   const auto text = [&](std::string_view key, std::string_view value, bool last = false) {
     AppendJsonString(event_, key);
@@ -155,7 +147,7 @@ void TraceStream::WriteMetadata(Output& output) {
   text("host", host_);
   text("format", Name(format_), true);
   event_ += "}}";
-  output.file.Append(event_);
+  return outputs_[file].file.Open(PathOf(file), event_);
 }
 
 void TraceStream::OpenFiles(PerfettoSinks& sinks) {

@@ -95,7 +95,6 @@ class TraceStream {
   bool PickStem();
   std::string PathOf(size_t file) const;
   Status OpenFile(size_t file);
-  void WriteMetadata(Output& output);
   void WritePhase(const SpanRecord& record, int tid, const std::string& thread_name);
   void WriteLayer(const SpanRecord& record);
   void WriteDropped();

@@ -2,6 +2,7 @@
 // measures, so that figures are differences within one run:
 //
 //   LoopOnly            -> CallOff        what an engine call pays when profiling is off
+//   LoopOnly            -> AskForTool     what of that asks whether a tool listens through NVTX
 //   CallDelegate, CallPhases              with it on, drained by the background writer
 //   LayerCallback/n                       the time of one callback among n layers
 //   CallLayers/n                          a whole call with n layers, commit included, per layer
@@ -18,6 +19,7 @@
 
 #include "core/profiling/config.h"
 #include "core/profiling/engine_profile.h"
+#include "core/profiling/nvtx.h"
 #include "core/profiling/report.h"
 #include "core/profiling/ring.h"
 
@@ -72,6 +74,17 @@ void CallOff(benchmark::State& state) {
   }
 }
 BENCHMARK(CallOff);
+
+void AskForTool(benchmark::State& state) {
+  const auto engine = Engine();
+  EngineProfile* profile = engine.get();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(profile);
+    bool listening = nvtx::Listening();
+    benchmark::DoNotOptimize(listening);
+  }
+}
+BENCHMARK(AskForTool);
 
 void CallOffWithPhases(benchmark::State& state) {
   const auto engine = Engine();

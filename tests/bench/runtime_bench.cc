@@ -15,6 +15,7 @@
 #include "core/profiling/config.h"
 #include "core/runtime/engine_state.h"
 #include "core/runtime/torch_engine.h"
+#include "core/runtime/torch_ranges.h"
 
 namespace trtscope::runtime {
 namespace {
@@ -76,6 +77,27 @@ BENCHMARK_CAPTURE(BM_ExecuteEngine, layers_8, profiling::Level::kLayers, 8);
 BENCHMARK_CAPTURE(BM_ExecuteEngine, layers_50, profiling::Level::kLayers, 50);
 BENCHMARK_CAPTURE(BM_ExecuteEngine, layers_400, profiling::Level::kLayers, 400);
 BENCHMARK_CAPTURE(BM_ExecuteEngine, layers_2000, profiling::Level::kLayers, 2000);
+
+// What the ranges of a call cost while nobody listens: those of execute_engine alone, and the loop
+// without them.
+void BM_LoopOnly(benchmark::State& state) {
+  const std::string id = "bench-0123456789ab-0";
+  for (auto _ : state) benchmark::DoNotOptimize(id.data());
+}
+BENCHMARK(BM_LoopOnly);
+
+void BM_TorchRanges(benchmark::State& state) {
+  const std::string id = "bench-0123456789ab-0";
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(id.data());
+    TorchRanges ranges(id);
+    ranges.Enter(profiling::Phase::kInputBinding);
+    ranges.Enter(profiling::Phase::kOutputBinding);
+    ranges.Enter(profiling::Phase::kEnqueueHost);
+    ranges.Leave();
+  }
+}
+BENCHMARK(BM_TorchRanges);
 
 }  // namespace
 }  // namespace trtscope::runtime

@@ -100,8 +100,8 @@ void Nested() {
   }
 }
 
-void Names() {
-  Must(SetLevel(Level::kLayers));
+/// Three calls of an engine with names of any bytes.
+void CallsWithNames(EngineProfile& engine) {
   const std::vector<std::string> names = {"quote\" back\\slash",
                                           "line\nfeed\ttab\x01\x7f",
                                           "\xFF\xC3(\xED\xA0\x80",
@@ -110,10 +110,10 @@ void Names() {
                                           "",
                                           "twice",
                                           "twice",
-                                          "caf\xC3\xA9 \xF0\x9F\x9A\x80"};
-  const auto engine = NewEngine(std::string(10'240, '"') + "\n\xFE");
+                                          "caf\xC3\xA9 \xF0\x9F\x9A\x80",
+                                          "</script><b title='&amp;'>"};
   for (int i = 0; i < 3; ++i) {
-    CallRecorder recorder(*engine);
+    CallRecorder recorder(engine);
     recorder.Enter(Phase::kEnqueueHost);
     LayerSink& sink = recorder.layer_sink();
     for (const auto& name : names) {
@@ -121,6 +121,23 @@ void Names() {
       std::this_thread::sleep_for(10us);
       sink.OnLayer(name.c_str(), begin, NowNs() - begin);
     }
+  }
+}
+
+void Names() {
+  Must(SetLevel(Level::kLayers));
+  CallsWithNames(*NewEngine(std::string(10'240, '"') + "\n\xFE"));
+}
+
+/// More engines, whose names are as bad, and all the files that there are of them.
+void NamesEverywhere() {
+  Must(SetFormat("trex"));
+  Must(SetLevel(Level::kLayers));
+  for (const char* name : {"quote\" back\\slash", "line\nfeed\r\x1b[31m", "\xFF\xC3(",
+                           "</script><b title='&amp;'>", "twice", "twice", "../../up", ""}) {
+    const auto engine = NewEngine(name);
+    engine->SetInspectorJson(R"({"Layers": [{"Name": "twice", "Why": "</script>\u0007"}]})");
+    CallsWithNames(*engine);
   }
 }
 
@@ -184,6 +201,7 @@ int Main(int argc, char** argv) {
       {"overlap", &Overlap},
       {"nested", &Nested},
       {"names", &Names},
+      {"names_everywhere", &NamesEverywhere},
       {"rotation", &Rotation},
       {"fork", &Fork},
       {"sessions", &Sessions},
@@ -203,6 +221,7 @@ int Main(int argc, char** argv) {
               static_cast<long long>(NowNs()));
   Must(SetLevel(Level::kOff));
   std::puts(TimingJson().c_str());
+  std::fputs(TimingTable().c_str(), stderr);
   return 0;
 }
 

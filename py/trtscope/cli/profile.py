@@ -108,13 +108,27 @@ def run(arguments: argparse.Namespace) -> int:
     ) as profile:
         on = _measure(runner, args, kwargs, 0, arguments.iterations)
     report = _report(package, profile, arguments, off, on)
-    if not any(row["calls"] for row in report["engines"]):
-        raise TrtscopeError(
-            f"no engine of {package.path} was measured: filter {arguments.filter!r} matches none "
-            "of their ids (trtscope inspect lists them), or the model called none"
-        )
+    caller = "the model (trtscope inspect lists its engines)"
+    measured(report["engines"], package.path, arguments.filter, caller)
     print(json.dumps(report, indent=2) if arguments.json else _text(report, profile.table()))
     return exit_code(report["problems"])
+
+
+def measured(
+    engines: list[dict[str, Any]], package: Path, pattern: str, caller: str
+) -> list[dict[str, Any]]:
+    """The rows of those that ``caller`` called.
+
+    Raises:
+        TrtscopeError: it called none, or the filter took them all out.
+    """
+    called = [row for row in engines if row["calls"]]
+    if not called:
+        raise TrtscopeError(
+            f"no engine of {package} was measured: filter {pattern!r} matches none of their ids, "
+            f"or {caller} calls none"
+        )
+    return called
 
 
 def exit_code(problems: list[str]) -> int:

@@ -24,7 +24,7 @@ _SLOWEST = 10
 def run(arguments: argparse.Namespace) -> int:
     """Runs the program without and with profiling; prints where the time goes."""
     import trtscope
-    from trtscope.cli.profile import _read_inputs, exit_code, files_text, layer_table
+    from trtscope.cli.profile import _read_inputs, exit_code, files_text, layer_table, measured
 
     path = Path(arguments.package)
     out = Path(arguments.out) if arguments.out else Path(f"{path.stem}-profile")
@@ -57,12 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         trtscope.set_profile_sample_interval(before)
     timing = trtscope.timing_json()
-    engines = [row for row in engine_rows(timing) if row["calls"]]
-    if not engines:
-        raise TrtscopeError(
-            f"no engine of {path} was measured: filter {arguments.filter!r} matches none of their "
-            f"ids, or method {method!r} calls none"
-        )
+    engines = measured(engine_rows(timing), path, arguments.filter, f"method {method!r}")
     etdump = traced.write_etdump(out / f"{path.stem}.etdp")
     record = path.with_suffix(ETRECORD_SUFFIX)
     timeline = read_timeline(etdump, record if record.is_file() else None)

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +15,13 @@ import trtscope
 from trtscope._profile import names
 from trtscope._recording import EngineRecording, Layer, Process, Recording, read_recording
 from trtscope._testing import null_engine, spans
+from trtscope._testing_browser import browse, in_browser
 from trtscope.cli import FAILED, OK, main
 from trtscope.report import write_report
 from trtscope.report._data import report_data, timeline
 from trtscope.report._findings import findings
 from trtscope.report._page import page_of
 
-#: Chromium's name differs between distributions.
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
 NASTY = (
     "conv</script><script>document.title='owned'</script> \"q\" \\ \u0007 \ud800 " + "x" * 10_000
 )
@@ -178,29 +174,6 @@ def page_file(recording: Recording, folder: Path) -> Path:
     path = folder / "r.html"
     path.write_text(page_of(recording), encoding="utf-8")
     return path
-
-
-def browse(page: Path, script: str = "") -> str:
-    """The page's elements after its script, and then ``script``, have run.  ``data-error`` of the
-    root is the first error of any script."""
-    watch = (
-        "<script>addEventListener('error', e => document.documentElement.dataset.error ??= "
-        "e.message)</script>"
-    )
-    text = page.read_text().replace("<title>", watch + "<title>", 1)
-    text = text.replace("</body>", f"<script>{script}</script></body>")
-    copy = page.with_name("browse.html")
-    copy.write_text(text)
-    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={page.parent / 'chromium'}", "--window-size=1280,900"]
-    command.append(copy.as_uri())
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    assert "data-error" not in done.stdout[:2000], done.stdout[:500]
-    return done.stdout
-
-
-in_browser = pytest.mark.skipif(not CHROMIUM, reason="needs a Chromium: Debian's package chromium")
 
 
 @in_browser
