@@ -147,29 +147,18 @@ def devices_and_tensorrt() -> dict[str, Any]:
     Raises:
         TrtscopeError: the core is not there or cannot be loaded.
     """
-    library = load_core()
-    library.trtscope_doctor_json.restype = ctypes.c_void_p
-    library.trtscope_free.argtypes = [ctypes.c_void_p]
-    library.trtscope_free.restype = None
-    text = library.trtscope_doctor_json()
-    try:
-        report: dict[str, Any] = json.loads(ctypes.string_at(text))
-    finally:
-        library.trtscope_free(text)
+    report: dict[str, Any] = json.loads(core().doctor_json())
     return report
 
 
 def core() -> ModuleType:
-    """The module ``trtscope._core``, with the library it needs loaded first.
+    """The module ``trtscope._core``.
 
     Raises:
-        TrtscopeError: a library is not there or cannot be loaded.
+        TrtscopeError: the core is not there or cannot be loaded.
     """
-    load_core()
-    try:
-        return import_module("trtscope._core")
-    except ImportError as error:
-        raise TrtscopeError(f"trtscope._core cannot be imported: {error}") from error
+    load_core()  # before the import: no thread then waits for this lock inside of it
+    return import_module("trtscope._core")
 
 
 def load_torch() -> Any:
