@@ -1,8 +1,8 @@
 """The C interface of ``libtrtscope_core.so`` (core/profiling/trtscope.h, core/engine/c_api.h).
 
 Called through ctypes, so one package serves every Python; other threads run while a call waits.
-Texts of the library may hold any octets: what is no UTF-8 is replaced.  Every function that can fail
-raises :class:`TrtscopeError` with the library's own message.
+Texts of the library may hold any octets: what is no UTF-8 is replaced.  Functions that fail raise
+:class:`TrtscopeError` with the library's own message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from trtscope import _libraries
@@ -23,8 +23,8 @@ _TEXT = ctypes.c_void_p
 _INT_MAX = 2 ** (8 * ctypes.sizeof(ctypes.c_int) - 1) - 1
 
 
-def _declare(name: str, result: Any, arguments: Sequence[Any] = ()) -> Callable[..., Any]:
-    function = getattr(_library, f"trtscope_{name}")
+def _declare(name: str, result: Any, arguments: Sequence[Any] = ()) -> Any:
+    function: Any = getattr(_library, f"trtscope_{name}")
     function.restype = result
     function.argtypes = list(arguments)
     return function

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import PackageError, TrtscopeError
 from trtscope._folders import make_folder
+from trtscope._needs import require
 from trtscope.executorch import _library
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def load(
     if not path.is_file():
         raise PackageError(f"{path} does not exist")
     _library.activate()
+    require("torch")  # which ExecuTorch's own bindings import
     from executorch.runtime import Runtime
 
     try:
