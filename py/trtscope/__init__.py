@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from trtscope._compile import compile
     from trtscope._control import close_control, open_control
     from trtscope._engine import Engine
-    from trtscope._errors import CompileError, PackageError, TrtscopeError
+    from trtscope._errors import (
+        CompileError,
+        MissingPackageError,
+        PackageError,
+        TrtscopeError,
+    )
     from trtscope._libraries import load_torch as load_library
     from trtscope._package import read_package
     from trtscope._profile import (
@@ -54,6 +59,7 @@ __all__ = [
     "CompileError",
     "Engine",
     "EngineState",
+    "MissingPackageError",
     "PackageError",
     "Runner",
     "TrtscopeError",
@@ -96,7 +102,9 @@ _HOMES = {
     "load": "_save",
     "read_package": "_package",
     "save": "_save",
-    **dict.fromkeys(("CompileError", "PackageError", "TrtscopeError"), "_errors"),
+    **dict.fromkeys(
+        ("CompileError", "MissingPackageError", "PackageError", "TrtscopeError"), "_errors"
+    ),
 }
 
 
@@ -109,7 +117,12 @@ def __getattr__(name: str) -> Any:
         return import_module("trtscope._libraries").load_torch
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
+    try:
+        value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
+    except ModuleNotFoundError as error:
+        from trtscope._needs import explain
+
+        raise explain(error) or error from error
     globals()[name] = value
     return value
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import CompileError
+from trtscope._needs import require
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +50,7 @@ def compile(
     Raises:
         CompileError: no engine could be made of it, or one could not be built.
     """
+    require("torch")
     from torch.export import ExportedProgram
 
     if not isinstance(exported_program, ExportedProgram):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from trtscope import _libraries
 from trtscope._errors import PackageError, TrtscopeError, one_line
+from trtscope._needs import require
 
-LIBRARY = "libtrtscope_executorch.so"
 _CORE = "libexecutorch.so"
 
 #: The delegate's name in programs.
@@ -34,15 +34,16 @@ def executorch_folder() -> Path:
     """The installed package's folder, found without importing it.
 
     Raises:
-        TrtscopeError: it is not installed.
+        TrtscopeError: it is not installed, or has no libraries.
     """
     spec = find_spec("executorch")
     for root in (spec.submodule_search_locations or []) if spec else []:
         if (Path(root) / "lib" / _CORE).is_file():
             return Path(root)
+    require("executorch")
     raise TrtscopeError(
-        "the package executorch is not installed here, or has no lib/libexecutorch.so: "
-        "pip install executorch==1.5.1"
+        "the package executorch that is installed has no lib/libexecutorch.so; "
+        "executorch==1.5.1 has one"
     )
 
 
@@ -56,7 +57,7 @@ def activate() -> ctypes.CDLL:
     _libraries.load_core()
     # The delegate needs this library by its name: it is the one that Python's bindings need too.
     ctypes.CDLL(str(executorch_folder() / "lib" / _CORE))
-    half = _libraries.open_library(LIBRARY)
+    half = _libraries.open_library(_libraries.EXECUTORCH)
     half.trtscope_executorch_load_error.restype = ctypes.c_char_p
     half.trtscope_executorch_last_error.restype = ctypes.c_char_p
     half.trtscope_executorch_clear_last_error.restype = None

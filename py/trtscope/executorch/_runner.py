@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import PackageError, TrtscopeError
 from trtscope._folders import make_folder
+from trtscope._needs import require
 from trtscope._progress import quiet
 from trtscope.executorch import _library
 from trtscope.executorch._inputs import MethodInputs
@@ -152,6 +153,7 @@ def load(
     """
     path = Path(path)
     read_program(path)  # what damage there is, ExecuTorch does not survive
+    require("torch")  # which ExecuTorch's own bindings import
     with quiet():
         from executorch.runtime import Runtime
 
