@@ -44,8 +44,9 @@ def _run(rctx, what, args, environment = {}):
 
 def _mirror(rctx):
     """The archive that this machine itself uses, where DEBIAN_MIRROR names no other."""
-    if rctx.os.environ.get("DEBIAN_MIRROR"):
-        return rctx.os.environ["DEBIAN_MIRROR"]
+    named = rctx.getenv("DEBIAN_MIRROR")
+    if named:
+        return named
     if not rctx.which("apt-get"):
         fail("debian_sysroot: the sysroot's packages are fetched by apt-get, which is not on PATH")
     sites = _run(rctx, "apt-get indextargets", ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
@@ -79,7 +80,7 @@ def _fetch(rctx):
     _run(rctx, "links", ["python3", "-c", _RELATIVE_LINKS])
 
 def _impl(rctx):
-    sdk = rctx.os.environ.get(rctx.attr.override) if rctx.attr.override else None
+    sdk = rctx.getenv(rctx.attr.override) if rctx.attr.override else None
     if sdk:
         rctx.symlink(sdk, "root")
     else:
@@ -101,5 +102,4 @@ debian_sysroot = repository_rule(
         "packages": attr.string_dict(mandatory = True, doc = "name=version -> sha256"),
         "suite": attr.string(mandatory = True),
     },
-    environ = ["DEBIAN_MIRROR", "DRIVE_OS_SYSROOT"],
 )

@@ -13,7 +13,7 @@ def _path(label):
     package, _, name = label.removeprefix("//").partition(":")
     return package + "/" + name
 
-def aarch64_test(name, srcs, binaries, files = [], data = [], deps = [], env = {}, size = "large", tags = []):
+def aarch64_test(name, srcs, binaries = [], files = [], data = [], deps = [], env = {}, size = "large", tags = []):
     """Passes when pytest does; the variable AARCH64_FILES gives it the binaries' paths.
 
     The test itself is the machine's own also where a --config says what is built for.

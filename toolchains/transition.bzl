@@ -41,7 +41,7 @@ portable_transition = transition(
 
 _host_transition = transition(
     implementation = lambda settings, _attr: {
-        "//command_line_option:platforms": settings["//command_line_option:host_platform"],
+        "//command_line_option:platforms": str(settings["//command_line_option:host_platform"]),
     },
     inputs = ["//command_line_option:host_platform"],
     outputs = ["//command_line_option:platforms"],

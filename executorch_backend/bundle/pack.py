@@ -1,4 +1,4 @@
-"""Writes a .tar.gz whose bytes depend on its inputs alone: pack.py OUT.tar.gz FOLDER [PATH FILE]..."""
+"""Writes a .tar.gz whose bytes depend on its inputs alone: pack.py OUT FOLDER [PATH FILE]..."""
 
 from __future__ import annotations
 

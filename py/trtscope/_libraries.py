@@ -1,10 +1,10 @@
 """Finds this package's libraries and loads them in the order they need.
 
-``libtrtscope_core.so`` needs nothing; ``libtrtscope_torch.so`` needs it and torch, one for each torch
-minor in a folder of that name (``torch_2_13``).  All lie in the package's ``lib`` folder, or in the one
-that ``TRTSCOPE_LIBRARY_DIR`` names.  Runtime libraries
-of other packages (ExecuTorch's) are found without importing those packages: their folders are
-told to the core, which opens what a plan asks for when it does.
+``libtrtscope_core.so`` needs nothing; ``libtrtscope_torch.so`` needs it and torch, one for each
+torch minor in a folder of that name (``torch_2_13``).  All lie in the package's ``lib`` folder, or
+in the one that ``TRTSCOPE_LIBRARY_DIR`` names.  Runtime libraries of other packages (ExecuTorch's)
+are found without importing those packages: their folders are told to the core, which opens what a
+plan asks for when it does.
 """
 
 from __future__ import annotations

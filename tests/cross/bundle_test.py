@@ -1,4 +1,4 @@
-"""The bundle as it is copied to a target, run under qemu; what it writes is read on this machine."""
+"""The bundle as it is copied to a target, run under qemu; what it writes is read here."""
 
 from __future__ import annotations
 

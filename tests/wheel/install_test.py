@@ -21,18 +21,10 @@ PROGRAMS = Path(os.environ["PROGRAMS"]).absolute()
 SITE = Path(sysconfig.get_paths()["purelib"])
 
 # What the packages under test themselves import.
-_OF_TORCH = (
-    "torch",
-    "torchgen",
-    "functorch",
-    "sympy",
-    "mpmath",
-    "networkx",
-    "jinja2",
-    "markupsafe",
+TORCH = (
+    *("torch", "torchgen", "functorch", "sympy", "mpmath", "networkx", "jinja2", "markupsafe"),
+    *("typing_extensions.py", "filelock", "fsspec", "setuptools", "isympy.py"),
 )
-_OF_TORCH_FILES = ("typing_extensions.py", "filelock", "fsspec", "setuptools", "isympy.py")
-TORCH = (*_OF_TORCH, *_OF_TORCH_FILES)
 EXECUTORCH = ("executorch", "flatbuffers", "yaml", "_yaml", "ruamel", "tabulate", "packaging")
 NUMPY = ("numpy", "numpy.libs")
 RICH = ("rich", "markdown_it", "mdurl", "pygments")
