@@ -23,7 +23,7 @@ def add_parser(commands: Any) -> None:
         "builder, size, inputs and outputs. Loads none of them, so packages of other programs, "
         "platforms and devices are read too.",
     )
-    parser.add_argument("package", metavar="MODEL.pt2")
+    parser.add_argument("package", metavar="MODEL.pt2", help="the package")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
