@@ -22,7 +22,7 @@ inline constexpr std::string_view kRunnerUsage =
     "  --profile-path FOLDER    folder of the files of perfetto and trex\n"
     "  --profile-filter GLOB    only engines whose id matches\n"
     "  --sample-interval N      measure one call in N on the GPU (1); 0 chooses by cost\n"
-    "  --weight-streaming-budget OCTETS\n"
+    "  --weight-streaming-budget OCTETS  of streamable weights on the device\n"
     "  --library-path FOLDER    where runtime libraries (TensorRT) are looked for; may repeat\n";
 
 struct RunnerFlags {

@@ -26,7 +26,7 @@ def open_control() -> Path:
 
 
 def close_control() -> None:
-    """Closes it again; at the process's end this happens by itself."""
+    """Takes back ``open_control``; at the process's end this happens by itself."""
     _libraries.core().stop_control()
 
 

@@ -72,7 +72,7 @@ class Package:
 
 
 def read_package(path: str | os.PathLike[str]) -> Package:
-    """Reads what is inside.
+    """Reads what is inside a package.
 
     Raises:
         PackageError: the file is not there, or is no package.  An engine that cannot be read is

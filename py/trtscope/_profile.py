@@ -33,6 +33,7 @@ def set_profile_level(level: str) -> None:
 
 
 def get_profile_level() -> str:
+    """The level in force: ``off``, ``delegate``, ``phases`` or ``layers``."""
     return str(profile_config()["level"])
 
 
@@ -52,6 +53,7 @@ def set_profile_format(name: str) -> None:
 
 
 def get_profile_format() -> str:
+    """The format in force: ``perfetto``, ``trex`` or ``etdump``."""
     return str(profile_config()["format"])
 
 
@@ -61,6 +63,7 @@ def set_profile_path_prefix(folder: str | os.PathLike[str]) -> None:
 
 
 def get_profile_path_prefix() -> str:
+    """The folder in force."""
     return str(profile_config()["path_prefix"])
 
 
@@ -70,6 +73,7 @@ def set_profile_filter(glob: str) -> None:
 
 
 def get_profile_filter() -> str:
+    """The glob in force."""
     return str(profile_config()["filter"])
 
 
@@ -87,6 +91,7 @@ def set_profile_sample_interval(calls: int) -> None:
 
 
 def get_profile_sample_interval() -> int:
+    """The interval in force; 0: chosen by cost."""
     return int(profile_config()["sample_interval"])
 
 
@@ -109,7 +114,7 @@ def timing_table() -> str:
 
 
 def timing_json() -> dict[str, Any]:
-    """The same with every figure (integer nanoseconds) and each layer."""
+    """The counters with every figure (integer nanoseconds) and each layer."""
     timing: dict[str, Any] = json.loads(_libraries.core().timing_json())
     return timing
 

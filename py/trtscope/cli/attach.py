@@ -18,7 +18,7 @@ def add_parser(commands: Any) -> None:
         "TRTSCOPE_CONTROL=1 or called trtscope.open_control(), and prints what they are then. With "
         "no option it only prints them. --level off finishes the traces.",
     )
-    parser.add_argument("pid", type=int, metavar="PID")
+    parser.add_argument("pid", type=int, metavar="PID", help="the process")
     parser.add_argument("--level", help="off, delegate, phases or layers")
     parser.add_argument("--format", help="perfetto, trex or etdump")
     parser.add_argument("--out", dest="path_prefix", metavar="DIR", help="folder of the traces")

@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
         description="Loads a .pt2 or .pte package, runs it, and prints what each engine, phase and "
         "layer costs; writes trace files.",
     )
-    parser.add_argument("package", metavar="MODEL")
+    parser.add_argument("package", metavar="MODEL", help="a .pt2 or .pte package")
     parser.add_argument(
         "--inputs",
         metavar="FILE.pt",
@@ -49,7 +49,10 @@ def add_parser(commands: Any) -> None:
         "with: an index that is out of range ends the process",
     )
     parser.add_argument(
-        "--level", default="layers", choices=("delegate", "phases", "layers"), help="how much"
+        "--level",
+        default="layers",
+        choices=("delegate", "phases", "layers"),
+        help="how much (layers)",
     )
     parser.add_argument("--warmup", type=count, default=3, metavar="N", help="calls before (3)")
     parser.add_argument(
@@ -58,7 +61,12 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--out", type=folder, metavar="DIR", help="folder of the traces (MODEL-profile)"
     )
-    parser.add_argument("--format", default="perfetto", choices=("perfetto", "trex"))
+    parser.add_argument(
+        "--format",
+        default="perfetto",
+        choices=("perfetto", "trex"),
+        help="trex adds the files of TensorRT's explorer (perfetto)",
+    )
     parser.add_argument(
         "--filter", default="*", metavar="GLOB", help="only engines whose id matches"
     )

@@ -21,11 +21,15 @@ def add_parser(commands: Any) -> None:
         "interrupted. Without a process: which there are. It changes nothing there: where the "
         "level is off, trtscope attach PID --level delegate turns it on.",
     )
-    parser.add_argument("pid", type=int, nargs="?", metavar="PID")
+    parser.add_argument(
+        "pid", type=int, nargs="?", metavar="PID", help="the process; without it, which there are"
+    )
     parser.add_argument(
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"
     )
-    parser.add_argument("--count", type=int, default=0, metavar="N", help="tables, then end")
+    parser.add_argument(
+        "--count", type=int, default=0, metavar="N", help="end after so many tables (0: never)"
+    )
     parser.set_defaults(run=run)
 
 

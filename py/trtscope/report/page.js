@@ -7,7 +7,7 @@ const style = getComputedStyle(document.documentElement);
 const color = (name) => style.getPropertyValue(name).trim();
 
 function make(tag, attributes = {}, ...children) {
-  const svg = ["svg", "rect", "line", "text", "title"].includes(tag);
+  const svg = ["svg", "rect", "line", "title"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) element.setAttribute(key, value);
@@ -25,6 +25,8 @@ function time(ns) {
   return Math.round(ns) + " ns";
 }
 const count = (n) => n.toLocaleString("en");
+// layer.2 before layer.10.
+const byName = (a, b) => a.localeCompare(b, "en", { numeric: true });
 const total = (engine, column) => engine.phases[column]?.total_ns ?? 0;
 
 // Phases in the table's order; the whole call and device time are not parts of the bar.
@@ -33,22 +35,23 @@ const parts = data.phases.filter((phase) => phase.host_time && phase.column !== 
 
 // --- a table whose headings sort --------------------------------------------------------------
 
-// columns: {title, text?, value(row), cell(row)?}; rows are objects.
-function sortable(table, columns, rows, afterRow) {
-  let key = null, down = true;
+// columns: {title, text?, value(row), cell(row)?}; rows are objects.  `key`: the column that they
+// are sorted by at first, downwards; none: as they come.
+function sortable(table, columns, rows, { afterRow, key = null } = {}) {
+  let down = true;
   function draw() {
     const ordered = [...rows()];
     if (key !== null) {
       const value = columns[key].value;
       ordered.sort((a, b) => {
         const [x, y] = [value(a), value(b)];
-        const order = typeof x === "string" ? x.localeCompare(y) : x - y;
+        const order = typeof x === "string" ? byName(x, y) : x - y;
         return down ? -order : order;
       });
     }
     const head = make("tr", {}, ...columns.map((column, i) => {
       const sorted = i === key ? (down ? "descending" : "ascending") : null;
-      const cell = make("th", { scope: "col", "data-key": i, "aria-sort": sorted, class: column.text ? "text" : null, tabindex: 0 }, column.title);
+      const cell = make("th", { scope: "col", "data-key": i, "aria-sort": sorted, class: column.text ? "text" : column.bar ? "bar" : null, tabindex: 0 }, column.title);
       const sort = () => { [key, down] = [i, key === i ? !down : !column.text]; draw(); };
       cell.addEventListener("click", sort);
       cell.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
@@ -136,15 +139,16 @@ function drawEngines() {
     columns.push({ title: "device p50", value: of("gpu", "p50_ns"), cell: (e) => time(e.phases.gpu?.p50_ns) });
   }
   columns.push({ title: "runs on", value: (e) => e.implementation });
-  sortable(byId("engines"), columns, () => data.engines);
+  sortable(byId("engines"), columns, () => data.engines, { key: columns.findIndex((c) => c.title === "total") });
 }
 
 function drawDistributions() {
-  const width = 300, height = 84, base = height - 16;
-  for (const engine of data.engines) {
+  const width = 300, base = 68;
+  const slowestFirst = [...data.engines].sort((a, b) => total(b, "total") - total(a, "total"));
+  for (const engine of slowestFirst) {
     for (const [column, bins] of Object.entries(engine.histograms)) {
       if (bins.counts.length === 0) continue;
-      const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none" });
+      const svg = make("svg", { viewBox: `0 0 ${width} ${base}`, role: "img", preserveAspectRatio: "none" });
       const top = Math.max(...bins.counts), step = width / bins.counts.length;
       bins.counts.forEach((n, i) => {
         if (n === 0) return;
@@ -159,10 +163,10 @@ function drawDistributions() {
         const x = width * (Math.log(ns) - low) / (high - low);
         svg.append(make("line", { x1: x, x2: x, y1: 0, y2: base, stroke: "var(--ink)", "stroke-width": 1, "stroke-dasharray": "3 2" }));
       }
-      svg.append(make("text", { x: 0, y: height - 4 }, time(bins.edges_ns[0])));
-      svg.append(make("text", { x: width, y: height - 4, "text-anchor": "end" }, time(bins.edges_ns.at(-1))));
+      // Not in the drawing, which is stretched to the room that it has.
+      const axis = make("div", { class: "axis" }, make("span", {}, time(bins.edges_ns[0])), make("span", {}, time(bins.edges_ns.at(-1))));
       const label = column === "gpu" ? "device time" : "host time";
-      byId("distributions").append(make("figure", {}, svg,
+      byId("distributions").append(make("figure", {}, svg, axis,
         make("figcaption", {}, `${engine.id}: ${label}, p50 ${time(summary.p50_ns)}, p99 ${time(summary.p99_ns)}`)));
     }
   }
@@ -175,13 +179,12 @@ const ROW = 15, TITLE = 17, FIELDS = 6;
 function drawTimeline() {
   const { timeline } = data;
   const canvas = byId("timeline"), tip = byId("tip"), context = canvas.getContext("2d");
-  byId("timeline-note").textContent =
+  byId("timeline-note").append(
     (timeline.every === 1
       ? `All ${count(timeline.all)} spans. `
-      : `${count(timeline.shown)} of ${count(timeline.all)} spans: of one call in ${count(timeline.every)}, and of each engine's slowest. The figures elsewhere on this page are of all. `) +
-    "Wheel or + and - zoom, dragging and arrow keys move, a double click shows all.";
+      : `${count(timeline.shown)} of ${count(timeline.all)} spans: of one call in ${count(timeline.every)}, and of each engine's slowest. The figures elsewhere on this page are of all. `),
+    make("span", { class: "screen" }, "Wheel or + and - zoom, dragging and arrow keys move, a double click shows all."));
   const names = timeline.names, phases = new Map(data.phases.map((p) => [p.event, p.column]));
-  const colors = names.map((name) => color(phases.has(name) ? phaseColor.get(phases.get(name)) : "--layer"));
   const lanes = timeline.lanes;
   let top = 18;
   for (const lane of lanes) {
@@ -219,7 +222,9 @@ function drawTimeline() {
     const scale = width / (to - from);
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui, sans-serif";
+    // Asked for each time: paper has other colours than a dark screen.
     const faint = color("--faint"), line = color("--line"), panel = color("--panel");
+    const colors = names.map((name) => color(phases.has(name) ? phaseColor.get(phases.get(name)) : "--layer"));
     // Marks at 1, 2 or 5 times a power of ten, some ten of them.
     const raw = (to - from) / 10, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= raw);
@@ -333,6 +338,7 @@ function drawTimeline() {
   }
   view(0, end);
   new ResizeObserver(resize).observe(canvas.parentElement);
+  for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", draw);
   resize();
 }
 
@@ -354,7 +360,7 @@ function drawLayers() {
   all.sort((a, b) => (b.total_ns ?? 0) - (a.total_ns ?? 0));
   const search = byId("layer-search"), chosen = byId("layer-engine");
   chosen.append(make("option", { value: "" }, "all engines"),
-    ...data.engines.filter((e) => e.layers.length).map((e) => make("option", { value: e.id }, e.id)));
+    ...data.engines.filter((e) => e.layers.length).map((e) => e.id).sort(byName).map((id) => make("option", { value: id }, id)));
   let most = LAYER_ROWS;
   const more = byId("layer-more");
   const rows = () => {
@@ -387,7 +393,7 @@ function drawLayers() {
       line.after(make("tr", { class: "details" }, make("td", { colspan: width }, JSON.stringify(layer.details, null, 2))));
     });
   };
-  const redraw = sortable(byId("layers"), columns, rows, withDetails);
+  const redraw = sortable(byId("layers"), columns, rows, { afterRow: withDetails });
   more.addEventListener("click", () => { most = Infinity; redraw(); });
   search.addEventListener("input", redraw);
   chosen.addEventListener("change", redraw);

@@ -92,14 +92,18 @@ def test_parts_lie_below_their_call() -> None:
         (
             "enqueue_bound",
             made({"total": [90_000] * 9, "enqueue": [80_000] * 9, "gpu": [20_000] * 9}),
-            "80.0 us of host time in the enqueue, 20.0 us on the GPU",
+            "80.0 µs of host time in the enqueue, 20.0 µs on the GPU",
         ),
         (
             "layers_unlike_span",
             made({"total": [9_000] * 9, "gpu": [2_000_000] * 9}, {"a": [500_000] * 9}),
-            "sum up to 500.0 us, its GPU span is 2.00 ms",
+            "sum up to 500.0 µs, its GPU span is 2.00 ms",
         ),
-        ("input_copies", made({"total": [1000] * 9, "inputs": [300] * 9}), "30 % of the host time"),
+        (
+            "input_copies",
+            made({"total": [100_000] * 9, "inputs": [30_000] * 9}),
+            "30 % of a call's host time binds inputs, 30.0 µs",
+        ),
         (
             "staged_outputs",
             made({"total": [1000] * 9, "staging": [100] * 9, "synchronize": [300] * 9}),
@@ -132,6 +136,14 @@ def test_an_ordinary_engine_gives_no_warning() -> None:
     recording = made(
         {"total": [30_000] * 9, "enqueue": [20_000] * 9, "gpu": [90_000] * 9, "inputs": [900] * 9},
         {"a": [50_000] * 9, "b": [40_000] * 9},
+    )
+    assert findings(report_data(recording)["engines"]) == []
+
+
+def test_what_is_small_or_happened_once_gives_no_warning() -> None:
+    recording = made(
+        {"total": [3_000] * 9, "inputs": [900] * 8 + [9_000], "enqueue": [2_000] * 9},
+        {"a": [500] * 9},
     )
     assert findings(report_data(recording)["engines"]) == []
 
@@ -182,6 +194,7 @@ def test_the_page_draws(folder: Path, tmp_path: Path) -> None:
     assert re.search(r'data-drawn-ms="\d+"', dom)
     assert len(re.findall(r"<figure>", dom)) == 2
     assert "8 of 8 layers" in dom
+    assert re.search(r'aria-sort="descending"[^>]*>total<', dom)  # the engines that matter first
     assert re.search(r'id="range">0 ns to [\d.]+ (µs|ms|s)<', dom)
 
 
