@@ -98,6 +98,8 @@ TEST(Backend, RefusesBlobsThatDoNotFitTheirPlan) {
               "input 'x': its blob says int8, its plan float32");
   EXPECT_SAYS(error_of({{"x", {}, engine::Dims{8}, true}, {"y", {}, {}, false}}),
               "its blob says shape [8], its plan [-1, 8]");
+  EXPECT_SAYS(error_of({{"x", {}, engine::Dims{3, 9}, true}, {"y", {}, {}, false}}),
+              "its blob says shape [3, 9], its plan [-1, 8]");
 }
 
 TEST(Backend, ErrorsHaveTheirClassAndNameWhatIsWrong) {

@@ -40,13 +40,22 @@ Status Named(const std::string& engine, const Status& status) {
   return Status(status.code(), "engine '" + engine + "': " + message);
 }
 
+// Of one rank, and alike wherever both know the size.
+bool MayBeOne(const Dims& a, const Dims& b) {
+  if (a.rank != b.rank) return false;
+  for (int d = 0; d < a.rank; ++d) {
+    if (a[d] >= 0 && b[d] >= 0 && a[d] != b[d]) return false;
+  }
+  return true;
+}
+
 // What the blob says of a tensor against what its plan says.
 Status CheckBinding(const IoBinding& binding, const TensorInfo& info, const std::string& label) {
   if (binding.dtype && *binding.dtype != info.dtype) {
     return DataLoss(label + ": its blob says " + std::string(engine::Name(*binding.dtype)) +
                     ", its plan " + std::string(engine::Name(info.dtype)));
   }
-  if (binding.shape && binding.shape->rank != info.shape.rank) {
+  if (binding.shape && !MayBeOne(*binding.shape, info.shape)) {
     return DataLoss(label + ": its blob says shape " + ToString(*binding.shape) + ", its plan " +
                     ToString(info.shape));
   }

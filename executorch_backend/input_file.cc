@@ -94,8 +94,9 @@ Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::str
     if (descr.substr(0, 5) == "'" + std::string(type.descr) + "'") tensor.dtype = type.type;
   }
   if (!tensor.dtype) {
-    return Bad(path, "its .npy type is " + std::string(descr.substr(0, 8)) +
-                         ", expected little-endian floats, integers or bools");
+    const std::string_view quoted = descr.substr(0, descr.find('\'', 1));
+    return Bad(path, "its .npy type is " + std::string(quoted.substr(0, 16)) +
+                         "', expected little-endian floats, integers or bools");
   }
   if (ValueOf(header, "fortran_order").substr(0, 5) != "False") {
     return Bad(path,

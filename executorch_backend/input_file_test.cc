@@ -60,7 +60,7 @@ TEST(InputFile, ErrorsNameTheFileAndWhatIsWrong) {
   EXPECT_SAYS(ErrorOf(Npy("{}", "", 9)), "version 9");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4'", "").substr(0, 14)), "header takes");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", "abcd")),
-              "type is '>f4'");
+              "type is '>f4', expected");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1,)}", "abcd")),
               "Fortran order");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': 1}", "abcd")),

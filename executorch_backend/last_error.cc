@@ -14,12 +14,16 @@ std::string& Message() {
 
 }  // namespace
 
-::executorch::runtime::Error Report(const Status& status, Stage stage) noexcept {
+void Keep(const Status& status) noexcept {
   try {
     Message() = status.message();
   } catch (...) {
     Message().clear();  // no memory for the message; the error's class is left
   }
+}
+
+::executorch::runtime::Error Report(const Status& status, Stage stage) noexcept {
+  Keep(status);
   ET_LOG(Error, "TensorRTBackend: %s", Message().c_str());
   return ToError(status.code(), stage);
 }

@@ -10,6 +10,9 @@ namespace trtscope::executorch_backend {
 /// error of its class.  The one place where a Status leaves this room.
 ::executorch::runtime::Error Report(const Status& status, Stage stage) noexcept;
 
+/// Keeps the message alone, of a failure that is the caller's to report.
+void Keep(const Status& status) noexcept;
+
 /// The message of this thread's last failure; empty when there was none.
 const char* LastError() noexcept;
 void ClearLastError() noexcept;

@@ -175,6 +175,11 @@ Result<MethodOptions> ReadMethodOptions(
   return options;
 }
 
+Status CheckOption(const std::string& key, const std::string& value) {
+  MethodOptions ignored;
+  return Apply(Given{"option", key, value}, ignored);
+}
+
 void SetThreadLoadOption(std::string key, std::string value) {
   for (auto& [known, old] : ThreadLoadOptions()) {
     if (known == key) {

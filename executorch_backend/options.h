@@ -62,6 +62,9 @@ using CompileSpec = ::executorch::runtime::CompileSpec;
 Result<MethodOptions> ReadMethodOptions(::executorch::runtime::Span<const BackendOption> runtime,
                                         ::executorch::runtime::ArrayRef<CompileSpec> compile_specs);
 
+/// Whether a method can be given the option.
+Status CheckOption(const std::string& key, const std::string& value);
+
 /// Options of load time for the methods that this thread loads next, for callers that cannot pass
 /// a LoadBackendOptionsMap, such as Python.  Those of the map win over these.
 void SetThreadLoadOption(std::string key, std::string value);

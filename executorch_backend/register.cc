@@ -10,6 +10,7 @@
 #include "executorch_backend/cuda_allocator.h"
 #include "executorch_backend/last_error.h"
 #include "executorch_backend/options.h"
+#include "executorch_backend/program_file.h"
 #include "executorch_backend/trtscope_executorch.h"
 
 namespace {
@@ -25,6 +26,11 @@ et::Error Register() {
 }
 
 const et::Error registered = Register();
+
+int Kept(const trtscope::Status& status) {
+  backend::Keep(status);
+  return status.ok() ? 1 : 0;
+}
 
 }  // namespace
 
@@ -44,6 +50,18 @@ const char* trtscope_executorch_load_error(void) {
 
 const char* trtscope_executorch_last_error(void) { return backend::LastError(); }
 void trtscope_executorch_clear_last_error(void) { backend::ClearLastError(); }
+
+int trtscope_executorch_check_program(const char* path) {
+  if (path == nullptr) return Kept(trtscope::InvalidArgument("the program's path is null"));
+  return Kept(backend::CheckProgramFile(path));
+}
+
+int trtscope_executorch_check_option(const char* key, const char* value) {
+  if (key == nullptr || value == nullptr) {
+    return Kept(trtscope::InvalidArgument("an option's key or value is null"));
+  }
+  return Kept(backend::CheckOption(key, value));
+}
 
 void trtscope_executorch_set_load_option(const char* key, const char* value) {
   if (key != nullptr && value != nullptr) backend::SetThreadLoadOption(key, value);

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,12 +23,15 @@
 #include "core/engine/library_paths.h"
 #include "core/profiling/clock.h"
 #include "core/profiling/config.h"
+#include "core/profiling/diagnostics.h"
 #include "core/profiling/report.h"
+#include "core/profiling/statistics.h"
 #include "executorch_backend/backend.h"
 #include "executorch_backend/convert.h"
 #include "executorch_backend/input_file.h"
 #include "executorch_backend/last_error.h"
 #include "executorch_backend/options.h"
+#include "executorch_backend/program_file.h"
 #include "executorch_backend/runner_flags.h"
 
 namespace trtscope::executorch_backend {
@@ -69,6 +73,32 @@ Status SetOptions(const RunnerFlags& flags, std::vector<et::BackendOption>& opti
   return OkStatus();
 }
 
+engine::Dims PlannedShape(const et::TensorInfo& planned) {
+  engine::Dims shape;
+  for (const int32_t size : planned.sizes()) {
+    if (shape.rank < engine::Dims::kMaxRank) shape[shape.rank++] = size;
+  }
+  return shape;
+}
+
+// The first input of a call whose shape is not the planned one, for when the call failed: such a
+// shape may be right, and the metadata does not say which sizes vary.
+std::string UnlikePlanned(const et::MethodMeta& meta, const std::vector<TensorPtr>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto planned = meta.input_tensor_meta(i);
+    const auto sizes = inputs[i]->sizes();
+    if (!planned.ok() ||
+        std::equal(sizes.begin(), sizes.end(), planned->sizes().begin(), planned->sizes().end())) {
+      continue;
+    }
+    engine::Dims shape;
+    for (const auto size : sizes) shape[shape.rank++] = size;
+    return "; input " + std::to_string(i) + " has shape " + ToString(shape) +
+           ", the program planned for " + ToString(PlannedShape(*planned)) + " at most";
+  }
+  return "";
+}
+
 Result<TensorPtr> MakeInput(const et::TensorInfo& planned, size_t index, FileTensor* file,
                             const std::string& path) {
   const std::optional<engine::DataType> type = FromExecuTorch(planned.scalar_type());
@@ -86,6 +116,10 @@ Result<TensorPtr> MakeInput(const et::TensorInfo& planned, size_t index, FileTen
                              std::string(engine::Name(*type)));
     }
     if (file->shape) {
+      if (static_cast<size_t>(file->shape->rank) != planned.sizes().size()) {
+        return InvalidArgument(label + ": " + path + " has shape " + ToString(*file->shape) +
+                               ", the program takes " + ToString(PlannedShape(planned)));
+      }
       sizes.clear();
       for (int d = 0; d < file->shape->rank; ++d) {
         sizes.push_back(static_cast<int32_t>((*file->shape)[d]));
@@ -101,17 +135,15 @@ Result<TensorPtr> MakeInput(const et::TensorInfo& planned, size_t index, FileTen
                                                   planned.scalar_type());
 }
 
-Result<std::vector<TensorPtr>> MakeInputs(Module& module, const RunnerFlags& flags) {
-  auto meta = module.method_meta(flags.method);
-  if (!meta.ok()) return Failed(flags.model + ": method '" + flags.method + "'", meta.error());
-  const size_t count = meta->num_inputs();
+Result<std::vector<TensorPtr>> MakeInputs(const et::MethodMeta& meta, const RunnerFlags& flags) {
+  const size_t count = meta.num_inputs();
   if (!flags.inputs.empty() && flags.inputs.size() != count) {
     return InvalidArgument("--inputs: " + flags.model + " takes " + std::to_string(count) +
                            " inputs, got " + std::to_string(flags.inputs.size()));
   }
   std::vector<TensorPtr> inputs;
   for (size_t i = 0; i < count; ++i) {
-    auto planned = meta->input_tensor_meta(i);
+    auto planned = meta.input_tensor_meta(i);
     if (!planned.ok()) {
       return Unsupported("input " + std::to_string(i) + " is no tensor: the runner gives tensors");
     }
@@ -127,9 +159,60 @@ Result<std::vector<TensorPtr>> MakeInputs(Module& module, const RunnerFlags& fla
   return inputs;
 }
 
-Status WriteOutputs(const std::vector<et::EValue>& outputs, const std::string& folder) {
+// Whether a file can be written, before there is anything to write.
+Status CheckWritable(const std::string& path) {
+  std::error_code ignored;
+  const bool existed = std::filesystem::exists(path, ignored);
+  if (!std::ofstream(path, std::ios::binary | std::ios::app)) {
+    return InvalidArgument(path + ": cannot be written: " + std::strerror(errno));
+  }
+  if (!existed) std::filesystem::remove(path, ignored);
+  return OkStatus();
+}
+
+// What of the options can be known to be wrong before the program runs.
+Status CheckFlags(const RunnerFlags& flags) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  for (const std::string& folder : flags.library_paths) {
+    if (!std::filesystem::is_directory(folder, error)) {
+      return InvalidArgument("--library-path: " + folder + " is no folder");
+    }
+  }
+  if (!flags.outputs.empty()) {
+    std::filesystem::create_directories(flags.outputs, error);
+    if (!std::filesystem::is_directory(flags.outputs)) {
+      return InvalidArgument("--outputs: " + flags.outputs +
+                             " cannot be made a folder: " + error.message());
+    }
+    TRTSCOPE_RETURN_IF_ERROR(CheckWritable(flags.outputs + "/output_0.npy"));
+  }
+  if (!flags.etdump.empty()) TRTSCOPE_RETURN_IF_ERROR(CheckWritable(flags.etdump));
+  return CheckProgramFile(flags.model);
+}
+
+Status CheckMethod(Module& module, const RunnerFlags& flags) {
+  const auto names = module.method_names();
+  if (!names.ok()) return Failed(flags.model, names.error());
+  if (names->count(flags.method) != 0) return OkStatus();
+  const std::set<std::string> sorted(names->begin(), names->end());
+  std::string known;
+  for (const std::string& name : sorted) known += (known.empty() ? "" : ", ") + name;
+  return InvalidArgument(flags.model + ": has no method '" + flags.method + "'; it has " + known);
+}
+
+// What a profile that was asked for lacks.
+Status CheckProfile(const RunnerFlags& flags) {
+  const std::vector<std::string> problems = profiling::Problems();
+  if (!problems.empty()) return Internal(problems.front());
+  if (flags.profile_filter.empty() || flags.profile_level.empty()) return OkStatus();
+  for (const auto& engine : profiling::EngineTable::Get().All()) {
+    if (engine->Copy().calls != 0) return OkStatus();
+  }
+  return NotFound("no engine was measured: --profile-filter '" + flags.profile_filter +
+                  "' matches none of their ids, or method '" + flags.method + "' calls none");
+}
+
+Status WriteOutputs(const std::vector<et::EValue>& outputs, const std::string& folder) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].isTensor()) continue;
     const et::etensor::Tensor& tensor = outputs[i].toTensor();
@@ -163,6 +246,7 @@ Status WriteEtdump(::executorch::etdump::ETDumpGen& tracer, const std::string& p
 }
 
 Status Run(const RunnerFlags& flags) {
+  TRTSCOPE_RETURN_IF_ERROR(CheckFlags(flags));
   for (const std::string& folder : flags.library_paths) engine::AddLibraryPath(folder);
   TRTSCOPE_RETURN_IF_ERROR(profiling::SetSampleInterval(flags.sample_interval));
   std::unique_ptr<::executorch::etdump::ETDumpGen> owned;
@@ -176,16 +260,17 @@ Status Run(const RunnerFlags& flags) {
       error != et::Error::Ok) {
     return Failed("load-time options", error);
   }
-  // A file may come from anywhere: its tables are checked before they are followed.
-  constexpr auto kChecked = et::Program::Verification::InternalConsistency;
-  if (et::Error error = module.load(kChecked); error != et::Error::Ok) {
+  if (et::Error error = module.load(); error != et::Error::Ok) {
     return Failed(flags.model, error);
   }
+  TRTSCOPE_RETURN_IF_ERROR(CheckMethod(module, flags));
   if (et::Error error = module.load_method(flags.method, nullptr, nullptr, &map);
       error != et::Error::Ok) {
     return Failed(flags.model + ": method '" + flags.method + "'", error);
   }
-  TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<TensorPtr> tensors, MakeInputs(module, flags));
+  const auto meta = module.method_meta(flags.method);
+  if (!meta.ok()) return Failed(flags.model + ": method '" + flags.method + "'", meta.error());
+  TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<TensorPtr> tensors, MakeInputs(*meta, flags));
   std::vector<et::EValue> inputs;
   for (const TensorPtr& tensor : tensors) inputs.emplace_back(*tensor);
   if (flags.inputs.empty()) std::printf("inputs are zeros: pass --inputs for real ones\n");
@@ -200,7 +285,10 @@ Status Run(const RunnerFlags& flags) {
     const int64_t start = profiling::NowNs();
     auto result = module.execute(flags.method, inputs);
     const int64_t end = profiling::NowNs();
-    if (!result.ok()) return Failed(flags.model + ": call " + std::to_string(i), result.error());
+    if (!result.ok()) {
+      const Status failed = Failed(flags.model + ": call " + std::to_string(i), result.error());
+      return Internal(std::string(failed.message()) + UnlikePlanned(*meta, tensors));
+    }
     if (i >= flags.warmup) times.push_back(end - start);
     outputs = std::move(*result);
   }
@@ -208,13 +296,16 @@ Status Run(const RunnerFlags& flags) {
   std::printf("%s: %zu calls, median %.3f ms, min %.3f ms, max %.3f ms\n", flags.model.c_str(),
               times.size(), static_cast<double>(times[times.size() / 2]) / 1e6,
               static_cast<double>(times.front()) / 1e6, static_cast<double>(times.back()) / 1e6);
-  if (!flags.profile_level.empty()) std::printf("%s", profiling::TimingTable().c_str());
   if (!flags.outputs.empty()) TRTSCOPE_RETURN_IF_ERROR(WriteOutputs(outputs, flags.outputs));
   if (tracer != nullptr) TRTSCOPE_RETURN_IF_ERROR(WriteEtdump(*tracer, flags.etdump));
+  const Status measured = CheckProfile(flags);
+  if (!flags.profile_level.empty() && measured.ok()) {
+    std::printf("%s", profiling::TimingTable().c_str());
+  }
   module.unload_method(flags.method);
   const std::string files = profiling::FlushTraces();
   if (!files.empty()) std::printf("traces:\n%s", files.c_str());
-  return OkStatus();
+  return measured.ok() ? CheckProfile(flags) : measured;
 }
 
 }  // namespace

@@ -65,6 +65,13 @@ TEST(RunnerFlags, ErrorsSayWhatIsExpected) {
             "--warmup: expected a number from 0 to 1000000000, got 'x'");
   EXPECT_EQ(ErrorOf({"--model=m", "--sample-interval=-1"}),
             "--sample-interval: expected a number from 0 to 1000000, got '-1'");
+  EXPECT_EQ(ErrorOf({"--bogus"}), "--bogus: unknown option (--help lists them)");
+  EXPECT_EQ(ErrorOf({"--model="}), "--model: its value is empty");
+  for (const char* files : {",", "a,", ",a", "a,,b"}) {
+    EXPECT_EQ(ErrorOf({"--model=m", "--inputs", files}),
+              std::string("--inputs: expected names of files with commas between them, got '") +
+                  files + "'");
+  }
   EXPECT_TRUE(ParseRunnerFlags({"--help"})->help);
 }
 

@@ -21,6 +21,14 @@ TRTSCOPE_EXECUTORCH_API const char* trtscope_executorch_last_error(void);
 /* Forgets it: what is there after a call is then of that call. */
 TRTSCOPE_EXECUTORCH_API void trtscope_executorch_clear_last_error(void);
 
+/* 1 when the file is a whole program whose tables ExecuTorch's verifier accepts; else 0, and
+ * trtscope_executorch_last_error says why.  ExecuTorch's loader follows tables unchecked. */
+TRTSCOPE_EXECUTORCH_API int trtscope_executorch_check_program(const char* path);
+
+/* 1 when a method can be given the option, as a compile spec or when it is loaded; else 0, and
+ * trtscope_executorch_last_error says why. */
+TRTSCOPE_EXECUTORCH_API int trtscope_executorch_check_option(const char* key, const char* value);
+
 /* A load-time option for the methods that this thread loads from here on (options.h), as if it
  * were in a LoadBackendOptionsMap, which wins.  Values are checked when a method is loaded. */
 TRTSCOPE_EXECUTORCH_API void trtscope_executorch_set_load_option(const char* key,

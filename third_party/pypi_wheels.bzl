@@ -41,7 +41,7 @@ def _impl(rctx):
         "-r",
         "requirements.txt",
     ]
-    for tag in ["manylinux_2_28", "manylinux_2_17", "manylinux2014"]:
+    for tag in ["manylinux_2_28", "manylinux_2_25", "manylinux_2_17", "manylinux2014"]:
         args += ["--platform", tag + "_" + rctx.attr.arch]
     r = rctx.execute(args, timeout = 3600)
     if r.return_code != 0:

@@ -5,20 +5,29 @@ SKIPPED in Bazel's summary, and a line before it says which.
 """
 
 load("@gcc_aarch64//:found.bzl", "MISSING")
-load("//toolchains:transition.bzl", "for_platform")
+load("//toolchains:transition.bzl", "for_platform", "on_host_test")
 load("//tools:pytest.bzl", "pytest_test")
 
-def aarch64_test(name, binaries, data = [], env = {}, platform = "//toolchains:linux_aarch64", tags = [], **kwargs):
+def _path(label):
+    """Of the one file of a target //package:name, from the top of the runfiles."""
+    package, _, name = label.removeprefix("//").partition(":")
+    return package + "/" + name
+
+def aarch64_test(name, srcs, binaries = [], files = [], data = [], deps = [], env = {}, size = "large", tags = []):
     """Passes when pytest does; the variable AARCH64_FILES gives it the binaries' paths.
+
+    The test itself is the machine's own also where a --config says what is built for.
 
     Args:
       name: of the test.
-      binaries: targets of programs and shared libraries, named as built for the host.
+      srcs: test files.
+      binaries: targets of programs and shared libraries.
+      files: targets with other files of the target platform, which end in their last part's name.
       data: more files, of the host.
+      deps: Python libraries.
       env: more variables.
-      platform: what the binaries are built for.
+      size: of the test.
       tags: the test's tags.
-      **kwargs: for pytest_test.
     """
     if MISSING:
         # buildifier: disable=print
@@ -30,21 +39,34 @@ def aarch64_test(name, binaries, data = [], env = {}, platform = "//toolchains:l
         ))
     compatible = ["@platforms//:incompatible"] if MISSING else []
     built = []
-    for binary in binaries:
+    for binary in binaries + files:
         built.append("%s_%s" % (name, binary.partition("//")[2].replace("/", "_").replace(":", "_")))
         for_platform(
             name = built[-1],
             testonly = True,
             actual = binary,
-            platform = platform,
+            platform = "//toolchains:linux_aarch64",
             tags = ["manual"],
             target_compatible_with = compatible,
         )
     pytest_test(
+        name = name + "_here",
+        srcs = srcs,
+        data = data + built + ["@sysroot_aarch64//:root"],
+        deps = deps,
+        tags = ["manual"],
+        target_compatible_with = compatible,
+    )
+    on_host_test(
         name = name,
-        data = data + built,
-        env = env | {"AARCH64_FILES": " ".join(["$(rootpath %s)" % b for b in built])},
+        size = size,
+        actual = name + "_here",
+        args = [native.package_name() + "/" + src for src in srcs],
+        env = env | {
+            "AARCH64_FILES": " ".join([_path(binary) for binary in binaries]),
+            "AARCH64_SYSROOT": "$(rootpath @sysroot_aarch64//:root)",
+        },
+        sysroot = "@sysroot_aarch64//:root",
         tags = tags + ["aarch64"],
         target_compatible_with = compatible,
-        **kwargs
     )

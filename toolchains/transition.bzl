@@ -1,4 +1,8 @@
-"""for_platform and for_torch: another target's files and runfiles, built for something else."""
+"""for_platform: another target's files and runfiles, built for another platform; on_host_test: a test
+of the machine that builds; portable_transition: for what ships.
+"""
+
+load("//toolchains:targets.bzl", "TARGETS")
 
 def _forward(ctx):
     target = ctx.attr.actual[0]  # a list, since the edge has a transition
@@ -23,17 +27,51 @@ for_platform = rule(
     },
 )
 
-_torch_transition = transition(
-    implementation = lambda _settings, attr: {"//third_party:torch_version": attr.torch},
-    inputs = [],
-    outputs = ["//third_party:torch_version"],
+def _portable(settings, _attr):
+    asked = str(settings["//command_line_option:platforms"][0])
+    deployed = asked.rpartition(":")[2] in TARGETS.keys() + ["linux_aarch64"]
+    return {"//command_line_option:platforms": asked if deployed else "//toolchains:linux_x86_64_cuda"}
+
+# From the machine that builds to the platform that it deploys to.
+portable_transition = transition(
+    implementation = _portable,
+    inputs = ["//command_line_option:platforms"],
+    outputs = ["//command_line_option:platforms"],
 )
 
-for_torch = rule(
-    implementation = _forward,
+_host_transition = transition(
+    implementation = lambda settings, _attr: {
+        "//command_line_option:platforms": str(settings["//command_line_option:host_platform"]),
+    },
+    inputs = ["//command_line_option:host_platform"],
+    outputs = ["//command_line_option:platforms"],
+)
+
+def _on_host_test_impl(ctx):
+    info = ctx.attr.actual[0][DefaultInfo]
+    program = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.symlink(output = program, target_file = info.files_to_run.executable, is_executable = True)
+    return [
+        DefaultInfo(
+            executable = program,
+            runfiles = ctx.runfiles([program]).merge(info.default_runfiles),
+        ),
+        RunEnvironmentInfo(
+            environment = {
+                name: ctx.expand_location(value, [ctx.attr.sysroot])
+                for name, value in ctx.attr.env.items()
+            },
+            inherited_environment = ["QEMU_AARCH64"],
+        ),
+    ]
+
+on_host_test = rule(
+    implementation = _on_host_test_impl,
     attrs = {
-        "actual": attr.label(cfg = _torch_transition, mandatory = True),
-        "torch": attr.string(mandatory = True, doc = "a value of //third_party:torch_version"),
+        "actual": attr.label(cfg = _host_transition, executable = True, mandatory = True),
+        "env": attr.string_dict(),
+        "sysroot": attr.label(allow_single_file = True),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },
+    test = True,
 )

@@ -35,8 +35,7 @@ class SpanRing {
  public:
   /// `capacity` is a power of two.  The records are not touched before they are used, so an
   /// idle thread's ring takes no physical memory.
-  explicit SpanRing(size_t capacity)
-      : mask_(capacity - 1), records_(std::make_unique_for_overwrite<SpanRecord[]>(capacity)) {}
+  explicit SpanRing(size_t capacity) : mask_(capacity - 1), records_(new SpanRecord[capacity]) {}
 
   size_t capacity() const { return mask_ + 1; }
 

@@ -1,10 +1,10 @@
 #ifndef TRTSCOPE_CORE_PROFILING_TRTSCOPE_H_
 #define TRTSCOPE_CORE_PROFILING_TRTSCOPE_H_
 
-// The C interface of libtrtscope_core.so: what Python (pybind11, ctypes) and other languages
-// call.  Stable: functions are added, never changed.  Every function may be called from any
-// thread.  Functions that can fail return 0 or a nonzero StatusCode and leave a message for
-// trtscope_last_error() of the same thread.  Strings are UTF-8 and end in a zero byte.
+// The C interface of libtrtscope_core.so: what Python and other languages call, with
+// core/engine/c_api.h for plans.  Stable: functions are added, never changed.  Every function may
+// be called from any thread.  Functions that can fail return 0 or a nonzero StatusCode and leave a
+// message for trtscope_last_error() of the same thread.  Strings are UTF-8 and end in a zero byte.
 
 #include <stdint.h>
 

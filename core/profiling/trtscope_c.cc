@@ -1,9 +1,8 @@
 #include <cstdlib>
-#include <cstring>
-#include <exception>
 #include <string>
 #include <string_view>
 
+#include "core/profiling/c_call.h"
 #include "core/profiling/config.h"
 #include "core/profiling/control.h"
 #include "core/profiling/report.h"
@@ -16,48 +15,23 @@ constexpr char kVersion[] = TRTSCOPE_MODULE_VERSION;  // of MODULE.bazel
 
 /// The thread's last message.  A plain buffer: no destructor that could run too early, and no
 /// allocation that could fail while telling of a failure.
-thread_local constinit char last_error[1024] = "";
-
-int Fail(StatusCode code, std::string_view message) noexcept {
-  const size_t length = message.copy(last_error, sizeof last_error - 1);
-  last_error[length] = '\0';
-  return static_cast<int>(code);
-}
-
-template <typename Function>
-int Call(Function function) noexcept {
-  try {
-    last_error[0] = '\0';
-    const Status status = function();
-    return status.ok() ? 0 : Fail(status.code(), status.message());
-  } catch (const std::exception& e) {
-    return Fail(StatusCode::kInternal, e.what());
-  }
-}
+thread_local constinit char last_error[4096] = "";
 
 template <typename Setter>
 int Set(const char* what, const char* value, Setter setter) noexcept {
-  return Call([&]() -> Status {
+  return CCall([&]() -> Status {
     if (value == nullptr) return InvalidArgument(std::string(what) + " is a null pointer");
     return setter(std::string_view(value));
   });
 }
 
-/// Null when memory runs out.
-template <typename Function>
-char* Text(Function function) noexcept {
-  char* out = nullptr;
-  Call([&]() -> Status {
-    const std::string text = function();
-    out = static_cast<char*>(std::malloc(text.size() + 1));
-    if (out == nullptr) return ResourceExhausted("no memory for a text");
-    std::memcpy(out, text.c_str(), text.size() + 1);
-    return OkStatus();
-  });
-  return out;
+}  // namespace
+
+void SetLastError(std::string_view message) noexcept {
+  const size_t length = message.copy(last_error, sizeof last_error - 1);
+  last_error[length] = '\0';
 }
 
-}  // namespace
 }  // namespace trtscope::profiling
 
 namespace profiling = trtscope::profiling;
@@ -85,33 +59,26 @@ int trtscope_set_profile_filter(const char* glob) {
                         [](std::string_view value) { return profiling::SetFilter(value); });
 }
 int trtscope_set_profile_execution(int enabled) {
-  return profiling::Call([&] { return profiling::SetExecution(enabled != 0); });
+  return profiling::CCall([&] { return profiling::SetExecution(enabled != 0); });
 }
 int trtscope_set_profile_sample_interval(int calls) {
-  return profiling::Call([&] { return profiling::SetSampleInterval(calls); });
+  return profiling::CCall([&] { return profiling::SetSampleInterval(calls); });
 }
 
-char* trtscope_get_config(void) { return profiling::Text(profiling::ConfigJson); }
-char* trtscope_timing_table(void) { return profiling::Text(profiling::TimingTable); }
-char* trtscope_timing_json(void) { return profiling::Text(profiling::TimingJson); }
+char* trtscope_get_config(void) { return profiling::CText(profiling::ConfigJson); }
+char* trtscope_timing_table(void) { return profiling::CText(profiling::TimingTable); }
+char* trtscope_timing_json(void) { return profiling::CText(profiling::TimingJson); }
 void trtscope_reset_timing(void) {
-  profiling::Call([] {
+  profiling::CCall([] {
     profiling::ResetTiming();
     return trtscope::OkStatus();
   });
 }
-char* trtscope_flush_traces(void) { return profiling::Text(profiling::FlushTraces); }
-char* trtscope_names_json(void) { return profiling::Text(profiling::NamesJson); }
+char* trtscope_flush_traces(void) { return profiling::CText(profiling::FlushTraces); }
+char* trtscope_names_json(void) { return profiling::CText(profiling::NamesJson); }
 
-char* trtscope_start_control(void) {
-  trtscope::Result<std::string> path = std::string();
-  const int code = profiling::Call([&] {
-    path = profiling::StartControl();
-    return path.status();
-  });
-  return code == 0 ? profiling::Text([&] { return *path; }) : nullptr;
-}
+char* trtscope_start_control(void) { return profiling::CText(profiling::StartControl); }
 void trtscope_stop_control(void) { profiling::StopControl(); }
-char* trtscope_control_folder(void) { return profiling::Text(profiling::ControlFolder); }
+char* trtscope_control_folder(void) { return profiling::CText(profiling::ControlFolder); }
 
 }  // extern "C"

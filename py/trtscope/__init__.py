@@ -20,11 +20,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from trtscope import builders
+    from trtscope import builders, executorch
     from trtscope._compile import compile
     from trtscope._control import close_control, open_control
     from trtscope._engine import Engine
-    from trtscope._errors import CompileError, PackageError, TrtscopeError
+    from trtscope._errors import (
+        CompileError,
+        MissingPackageError,
+        PackageError,
+        TrtscopeError,
+    )
     from trtscope._libraries import load_torch as load_library
     from trtscope._package import read_package
     from trtscope._profile import (
@@ -54,12 +59,14 @@ __all__ = [
     "CompileError",
     "Engine",
     "EngineState",
+    "MissingPackageError",
     "PackageError",
     "Runner",
     "TrtscopeError",
     "builders",
     "close_control",
     "compile",
+    "executorch",
     "flush_traces",
     "get_profile_execution",
     "get_profile_filter",
@@ -95,20 +102,27 @@ _HOMES = {
     "load": "_save",
     "read_package": "_package",
     "save": "_save",
-    **dict.fromkeys(("CompileError", "PackageError", "TrtscopeError"), "_errors"),
+    **dict.fromkeys(
+        ("CompileError", "MissingPackageError", "PackageError", "TrtscopeError"), "_errors"
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name == "builders":
-        return import_module("trtscope.builders")
+    if name in ("builders", "executorch"):
+        return import_module(f"trtscope.{name}")
     if name == "load_library":
         return import_module("trtscope._libraries").load_torch
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
+    try:
+        value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
+    except ModuleNotFoundError as error:
+        from trtscope._needs import explain
+
+        raise explain(error) or error from error
     globals()[name] = value
     return value
 

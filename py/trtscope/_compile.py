@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import CompileError
+from trtscope._needs import require
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +50,7 @@ def compile(
     Raises:
         CompileError: no engine could be made of it, or one could not be built.
     """
+    require("torch")
     from torch.export import ExportedProgram
 
     if not isinstance(exported_program, ExportedProgram):
@@ -58,14 +60,13 @@ def compile(
         )
     if isinstance(engine_modules, str):
         engine_modules = [engine_modules]
-    if min_block_size < 1:
-        raise CompileError(f"min_block_size is {min_block_size}; expected 1 or more")
 
     from trtscope import _libraries
     from trtscope._builders import get_builder
-    from trtscope._partition import by_capability, by_modules
+    from trtscope._partition import by_capability, by_modules, check_min_block_size
     from trtscope._progress import quiet
 
+    check_min_block_size(min_block_size)
     builder = get_builder(engine)
     _libraries.load_torch()
     with quiet():

@@ -36,11 +36,11 @@ class Engine:
             TrtscopeError: the state is malformed, for another platform or version, or nothing
                 present can run its plan; the message names the engine.
         """
-        import torch
-
         from trtscope import _libraries
 
         _libraries.load_torch()
+        import torch
+
         fields = state.to_list() if isinstance(state, EngineState) else _strings(state)
         # The way of a pickled object: the class's constructor takes raw octets, which Python's
         # strings cannot carry.

@@ -199,3 +199,23 @@ def test_another_library_with_these_names_is_one_clear_sentence() -> None:
     )
     assert done.stdout.startswith("refused: trtscope cannot be loaded into this process")
     assert done.stdout.count("\n") == 1
+
+
+def test_the_other_library_after_ours_is_one_clear_sentence(tmp_path: Path) -> None:
+    (tmp_path / "torch_tensorrt").mkdir()
+    (tmp_path / "torch_tensorrt" / "__init__.py").write_text("raise SystemExit(7)\n")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import trtscope
+trtscope.load_library()
+try:
+    import torch_tensorrt
+except ImportError as error:
+    print("refused:", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "refused: torch_tensorrt cannot be imported into this process: trtscope has already "
+        "registered torch.ops.tensorrt; load one of the two\n"
+    )

@@ -12,6 +12,10 @@ class CompileError(TrtscopeError):
     """A model, or a part of it, cannot become an engine."""
 
 
+class MissingPackageError(TrtscopeError, ImportError):
+    """A Python package that this call needs is not installed; the message names the extra."""
+
+
 class PackageError(TrtscopeError):
     """A package, or an engine state inside it, cannot be read."""
 

@@ -1,9 +1,10 @@
 """Finds this package's libraries and loads them in the order they need.
 
-``libtrtscope_core.so`` needs nothing; ``libtrtscope_torch.so`` needs it and torch.  Both lie in
-the package's ``lib`` folder, or in the one that ``TRTSCOPE_LIBRARY_DIR`` names.  Runtime libraries
-of other packages (ExecuTorch's) are found without importing those packages: their folders are
-told to the core, which opens what a plan asks for when it does.
+``libtrtscope_core.so`` needs nothing; ``libtrtscope_torch.so`` needs it and torch, one for each
+torch minor in a folder of that name (``torch_2_13``).  All lie in the package's ``lib`` folder, or
+in the one that ``TRTSCOPE_LIBRARY_DIR`` names.  Runtime libraries of other packages (ExecuTorch's)
+are found without importing those packages: their folders are told to the core, which opens what a
+plan asks for when it does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trtscope import _coexistence
 from trtscope._errors import TrtscopeError
+from trtscope._needs import require
 
 ENV_LIBRARY_DIR = "TRTSCOPE_LIBRARY_DIR"
 #: More folders for runtime libraries, joined by ``:``, looked at before the packages' own.
@@ -28,6 +31,7 @@ ENV_RUNTIME_PATH = "TRTSCOPE_RUNTIME_PATH"
 CORE = "libtrtscope_core.so"
 TORCH = "libtrtscope_torch.so"
 HOST = "libtrtscope_host.so"
+EXECUTORCH = "libtrtscope_executorch.so"
 
 # Packages that carry runtime libraries, with the folder of each that holds them.
 _RUNTIME_PACKAGES = (
@@ -66,6 +70,33 @@ def find(name: str) -> Library:
         if (folder / name).is_file():
             return Library(name, folder / name)
     return Library(name, None)
+
+
+def torch_minors() -> list[str]:
+    """The torch minors that there is a library for, such as ``2.13``, oldest first."""
+    found = {
+        folder.name.removeprefix("torch_").replace("_", ".")
+        for where in folders()
+        for folder in where.glob("torch_*_*")
+        if (folder / TORCH).is_file()
+    }
+    return sorted(found, key=lambda minor: [int(part) for part in minor.split(".")])
+
+
+def torch_half(version: str) -> str:
+    """The name under ``folders()`` of the library for a torch version.
+
+    Raises:
+        TrtscopeError: there is none; the message says which there are.
+    """
+    minor = ".".join(version.split(".")[:2])
+    supported = torch_minors()
+    if minor not in supported:
+        raise TrtscopeError(
+            f"torch {version} is installed; this trtscope runs .pt2 packages with torch "
+            f"{', '.join(supported) or '(none: this installation of trtscope is not whole)'}"
+        )
+    return f"torch_{minor.replace('.', '_')}/{TORCH}"
 
 
 def runtime_folders() -> list[Path]:
@@ -147,29 +178,18 @@ def devices_and_tensorrt() -> dict[str, Any]:
     Raises:
         TrtscopeError: the core is not there or cannot be loaded.
     """
-    library = load_core()
-    library.trtscope_doctor_json.restype = ctypes.c_void_p
-    library.trtscope_free.argtypes = [ctypes.c_void_p]
-    library.trtscope_free.restype = None
-    text = library.trtscope_doctor_json()
-    try:
-        report: dict[str, Any] = json.loads(ctypes.string_at(text))
-    finally:
-        library.trtscope_free(text)
+    report: dict[str, Any] = json.loads(core().doctor_json())
     return report
 
 
 def core() -> ModuleType:
-    """The module ``trtscope._core``, with the library it needs loaded first.
+    """The module ``trtscope._core``.
 
     Raises:
-        TrtscopeError: a library is not there or cannot be loaded.
+        TrtscopeError: the core is not there or cannot be loaded.
     """
-    load_core()
-    try:
-        return import_module("trtscope._core")
-    except ImportError as error:
-        raise TrtscopeError(f"trtscope._core cannot be imported: {error}") from error
+    load_core()  # before the import: no thread then waits for this lock inside of it
+    return import_module("trtscope._core")
 
 
 def load_torch() -> Any:
@@ -178,30 +198,26 @@ def load_torch() -> Any:
 
     Raises:
         ImportError: another library has registered these names in this process.
-        TrtscopeError: the library is not there or was built for another torch.
+        TrtscopeError: torch is not there, or there is no library for its version.
     """
+    require("torch")
     import torch
 
     with _lock:
-        if TORCH not in _loaded:
+        if (name := torch_half(torch.__version__)) not in _loaded:
             load_core()
             if _is_registered():
-                raise ImportError(_TAKEN)
-            half = _open(TORCH)
+                raise ImportError(_coexistence.TAKEN)
+            half = _open(name)
             report = half.trtscope_torch_load_error
             report.restype = ctypes.c_char_p
             if (message := report()) is not None:
                 raise ImportError(message.decode("utf-8", "replace"))
+            _coexistence.refuse_the_other()
         from trtscope import _fake
 
         _fake.register()
         return torch.ops.tensorrt
-
-
-_TAKEN = (
-    "trtscope cannot be loaded into this process: another library (Torch-TensorRT's runtime?) has "
-    "already registered torch.ops.tensorrt; load one of the two"
-)
 
 
 def _is_registered() -> bool:

@@ -81,6 +81,15 @@ def _op_text(op: object) -> str:
     return str(op).removeprefix("torch.ops.").replace("::", ".")
 
 
+def check_min_block_size(value: object) -> None:
+    """
+    Raises:
+        CompileError: it is no number of operators.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise CompileError(f"min_block_size is {value!r}; expected a whole number, 1 or more")
+
+
 def by_capability(
     program: ExportedProgram,
     builder: EngineBuilder,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from trtscope._errors import PackageError, TrtscopeError, one_line
 from trtscope._folders import make_folder
 from trtscope._inputs import InputCheck, describe_inputs
+from trtscope._needs import require
 from trtscope._package import INPUTS_KEY, Package, check_libraries, read_package
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def save(
     Raises:
         TrtscopeError: there is no C++ compiler, or the compilation failed.
     """
+    require("torch")
     import torch
     from torch.export import ExportedProgram
 
@@ -173,9 +175,9 @@ def load(
     if Path(path).suffix == ".pte":
         from trtscope.executorch import load as load_pte
 
-        return load_pte(path, method=model, **options)
+        return load_pte(path, model=model, **options)
     if options:
-        raise TrtscopeError(f"{', '.join(options)}: options of a .pte; {path} is none")
+        raise TrtscopeError(f"{', '.join(options)}: for a .pte alone; {path} is none")
     return load_pt2(path, model)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -49,10 +50,38 @@ def test_an_error_is_of_its_own_call(small: Path) -> None:
     assert "a host plan runs on the host" not in str(caught.value)
 
 
-def test_a_batch_beyond_the_bounds_is_refused(small: Path) -> None:
+def test_wrong_inputs_are_named(small: Path) -> None:
     runner = trtscope.load(small)
-    with pytest.raises(trtscope.TrtscopeError):
-        runner(torch.zeros(17, 8), torch.zeros(17, 4))
+    x, y = SMALL_INPUTS
+    for inputs, message in (
+        ((x,), r"got 1 inputs; expected 2: float32\[16, 8\], float32\[16, 4\]"),
+        ((x, 3), r"input 1 is of type int; expected a tensor, float32\[16, 4\]"),
+        ((x.numpy(), y), r"input 0 is of type ndarray; expected a tensor"),
+        ((x.double(), y), r"input 0 is float64\[2, 8\]; expected float32\[16, 8\]"),
+        ((x, y[None]), r"input 1 is float32\[1, 2, 4\]; expected float32\[16, 4\]"),
+        ((x.to("meta"), y), "input 0 is a meta tensor; expected a dense one"),
+        ((x.to_sparse(), y), r"input 0 is a torch\.sparse_coo tensor; expected a dense one"),
+        (
+            (torch.zeros(17, 8), torch.zeros(17, 4)),
+            r"input 0 is float32\[17, 8\]; the program planned for float32\[16, 8\] at most",
+        ),
+        ((torch.zeros(2, 9), y), r"expected shape \[-1, 8\], got \[2, 9\] \(dimension 1\)"),
+    ):
+        with pytest.raises(trtscope.TrtscopeError, match=r"small\.pte, method 'forward'") as caught:
+            runner(*inputs)
+        assert re.search(message, str(caught.value)), caught.value
+    with pytest.raises(trtscope.TrtscopeError, match=r"got keywords x, y; a \.pte takes"):
+        runner(x=x, y=y)
+
+
+def test_strided_inputs_are_made_dense(small: Path) -> None:
+    x, y = SMALL_INPUTS
+    wide = torch.zeros(4, 16)
+    wide[::2, ::2] = x
+    for strided in (x.t().contiguous().t(), wide[::2, ::2]):
+        assert not strided.is_contiguous()
+        for got, expected in zip(trtscope.load(small)(strided, y), Small()(x, y), strict=True):
+            torch.testing.assert_close(got, expected)
 
 
 @pytest.mark.parametrize("first", ["activate", "runtime"])
@@ -113,21 +142,90 @@ def test_a_change_after_load_reaches_the_method(small: Path) -> None:
 
 
 def test_errors_say_what_to_do(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(trtscope.PackageError, match="'verbose' is not one of: off, delegate"):
+    with pytest.raises(trtscope.TrtscopeError, match="'verbose' is not one of: off, delegate"):
         trtscope.load(small, profile_level="verbose")
-    with pytest.raises(trtscope.PackageError, match="profile path prefix is empty"):
+    with pytest.raises(trtscope.TrtscopeError, match="profile path prefix is empty"):
         trtscope.load(small, profile_path_prefix="")
     with pytest.raises(trtscope.TrtscopeError, match="unknown option 'profile_levle'"):
         trtscope.load(small, profile_levle="off")
     with pytest.raises(trtscope.PackageError, match="has no method 'decode'; it has forward"):
         trtscope.load(small, model="decode")
-    with pytest.raises(trtscope.PackageError, match="does not exist"):
+    with pytest.raises(trtscope.PackageError, match="cannot be read: No such file or directory"):
         trtscope.load(tmp_path / "none.pte")
-    (tmp_path / "bad.pte").write_bytes(b"no program")
-    with pytest.raises(trtscope.PackageError, match=r"bad\.pte"):
-        trtscope.load(tmp_path / "bad.pte")
+    with pytest.raises(trtscope.PackageError, match="is a folder"):
+        trtscope.executorch.load(tmp_path)
     with pytest.raises(trtscope.TrtscopeError, match="not of a int"):
         trtscope.save(3, tmp_path / "m.pte")  # type: ignore[arg-type]
+
+
+def test_mistakes_in_lowering_are_told_before_it_begins() -> None:
+    program = programs.exported(Small(), *SMALL_INPUTS)
+    for arguments, message in (
+        ({"profile_level": "zz"}, "'zz' is not one of: off, delegate"),
+        ({"weight_streaming_budget": -1}, "expected octets, an integer of 0 or more, got '-1'"),
+        ({"target_device": "tpu"}, "expected cuda:N or cpu, got 'tpu'"),
+        ({"profile_levle": "off"}, "unknown option 'profile_levle'; known: profile_level"),
+        ({"min_block_size": "a"}, "min_block_size is 'a'; expected a whole number"),
+        ({"min_block_size": 0}, "min_block_size is 0; expected a whole number"),
+        ({"partitioners": [3]}, "expected ExecuTorch's Partitioner, got a int"),
+    ):
+        with pytest.raises(trtscope.TrtscopeError, match=message):
+            trtscope.executorch.lower(program, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(trtscope.TrtscopeError, match="by method name, not a Small"):
+        trtscope.executorch.lower(Small())  # type: ignore[arg-type]
+    with (
+        pytest.raises(trtscope.TrtscopeError, match="'zz' is not one of"),
+        trtscope.executorch.load_options({"profile_level": "zz"}),
+    ):
+        pytest.fail("the block must not be entered")
+
+
+def test_files_that_are_no_whole_program_say_so(small: Path, tmp_path: Path) -> None:
+    data = small.read_bytes()
+    bad = tmp_path / "bad.pte"
+    for octets, message in (
+        (b"", "it begins with nothing"),
+        (b"no program\0", "it begins with 'no progr', expected 'ET'"),
+        (data[:-100], f"has {len(data) - 100} octets, and by its header"),
+        (data[:40] + bytes(200) + data[240:], "its tables are damaged"),
+    ):
+        bad.write_bytes(octets)
+        with pytest.raises(trtscope.PackageError, match=r"bad\.pte: ") as caught:
+            trtscope.load(bad)
+        assert message in str(caught.value)
+
+
+def test_damaged_programs_end_no_process(small: Path, tmp_path: Path) -> None:
+    """Programs with octets changed at random load, or are refused; in a process of their own."""
+    code = """
+import random, sys
+from pathlib import Path
+import torch, trtscope
+data, bad = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2])
+random.seed(1)
+refused = 0
+for i in range(200):
+    octets = bytearray(data)
+    for _ in range(random.choice((1, 3, 20))):
+        octets[random.randrange(len(octets))] = random.randrange(256)
+    bad.write_bytes(octets)
+    print(i, flush=True)
+    try:
+        trtscope.load(bad)
+    except trtscope.TrtscopeError as error:
+        refused += 1
+        assert "bad.pte" in str(error), error
+print("refused", refused)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code, os.fspath(small), os.fspath(tmp_path / "bad.pte")],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=300,
+    )
+    assert result.returncode == 0, (result.stdout.split()[-1:], result.stderr[-2000:])
+    assert int(result.stdout.split()[-1]) > 20
 
 
 def test_a_damaged_blob_names_the_field(small: Path, tmp_path: Path) -> None:

@@ -45,13 +45,71 @@ def test_octets_are_inputs_too(mixed: Path, tmp_path: Path) -> None:
     torch.testing.assert_close(got, Mixed()(x))
 
 
+def test_inspect_lists_what_is_inside(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", str(mixed), "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)
+    (method,) = described["methods"]
+    assert method["name"] == "forward"
+    assert method["other_delegates"] == {"XnnpackBackend": 1}
+    assert method["operators"] == ["aten::cumsum.out"]
+    first, second = method["engines"]
+    assert (first["name"], first["kind"]) == ("_run_on_acc_0_engine", "host")
+    assert [(t["dtype"], t["shape"]) for t in first["inputs"]] == [("float32", [-1, 8])]
+    assert [(t["dtype"], t["shape"]) for t in second["outputs"]] == [("float32", [-1, 4])]
+    # The ids are those of a process that runs it.
+    trtscope.reset_timing()
+    result = run("--model", mixed, "--profile-level", "delegate")
+    assert {e["id"] for e in method["engines"]} <= set(result.stdout.split())
+
+    path = programs.save_small(tmp_path, "optioned", profile_level="phases")
+    assert main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "ExecuTorch program, 1 method, 1 engine" in out
+    assert "profile_level=phases" in out
+    (tmp_path / "bad.pte").write_bytes(path.read_bytes().replace(b"TR01", b"TR09"))
+    assert main(["inspect", str(tmp_path / "bad.pte")]) == 1
+    assert "method forward: " in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path / "none.pte")]) == 1
+    assert "none.pte: cannot be read" in capsys.readouterr().err
+
+
 def test_mistakes_end_it_with_one_sentence(mixed: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.zeros((3, 8), dtype="i4"))
+    np.save(tmp_path / "rank.npy", np.zeros((3, 8, 1), dtype="f4"))
+    np.save(tmp_path / "wide.npy", np.zeros((99, 8), dtype="f4"))
+    (tmp_path / "cut.pte").write_bytes(mixed.read_bytes()[:3000])
     (tmp_path / "short.bin").write_bytes(b"1234")
     for arguments, code, message in (
         (("--model", mixed, "--profile-level", "verbose"), 1, "off, delegate, phases, layers"),
-        (("--model", mixed, "--method", "decode"), 1, "method 'decode'"),
-        (("--model", tmp_path / "none.pte"), 1, "none.pte"),
+        (("--model", mixed, "--method", "decode"), 1, "no method 'decode'; it has forward"),
+        (("--model", tmp_path / "none.pte"), 1, "none.pte: cannot be read: No such file"),
+        (("--model", tmp_path / "cut.pte"), 1, "cut.pte: is damaged or cut short: it has 3000"),
+        (("--model", mixed, "--inputs", tmp_path / "rank.npy"), 1, "has shape [3, 8, 1], the"),
+        (("--model", mixed, "--inputs", tmp_path / "wide.npy"), 1, "input 0 has shape [99, 8]"),
+        (("--model", mixed, "--library-path", "/nope"), 1, "--library-path: /nope is no folder"),
+        (("--model", mixed, "--etdump", "/nope/t.etdp"), 1, "/nope/t.etdp: cannot be written"),
+        (("--model", mixed, "--outputs", mixed), 1, "cannot be made a folder"),
+        (
+            ("--model", mixed, "--profile-level", "phases", "--profile-filter", "zz"),
+            1,
+            "no engine was measured: --profile-filter 'zz' matches none of their ids",
+        ),
+        (
+            (
+                "--model",
+                mixed,
+                "--profile-level",
+                "phases",
+                "--profile-format",
+                "perfetto",
+                "--profile-path",
+                mixed / "x",
+            ),
+            1,
+            "mixed.pte/x",
+        ),
         (("--model", mixed, "--inputs", tmp_path / "i.npy"), 1, "holds int32, the program takes"),
         (("--model", mixed, "--inputs", tmp_path / "short.bin"), 1, "has 4 octets"),
         (("--model", mixed, "--inputs", "a,b"), 1, "takes 1 inputs, got 2"),
@@ -59,8 +117,8 @@ def test_mistakes_end_it_with_one_sentence(mixed: Path, tmp_path: Path) -> None:
         ((), 2, "--model"),
     ):
         result = run(*arguments)
-        assert result.returncode == code, result.stderr
-        assert message in result.stderr.splitlines()[-1]
+        assert result.returncode == code, (arguments, result.stderr)
+        assert message in result.stderr.splitlines()[-1], arguments
 
 
 def test_profile_prints_one_view(
@@ -186,3 +244,19 @@ def test_profile_without_an_etrecord_says_so(
     alone.write_bytes(mixed.read_bytes())
     assert main(["profile", str(alone), "--out", str(tmp_path / "out"), "--iterations", "2"]) == 0
     assert "no alone.etrecord beside it" in capsys.readouterr().out
+
+
+def test_a_trace_that_is_no_whole_one_says_so(mixed: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "t.etdp"
+    result = run("--model", mixed, "--etdump", trace)
+    assert result.returncode == 0, result.stderr
+    whole = trace.read_bytes()
+    for octets, message in (
+        (whole[:-100], f"is cut short: it has {len(whole) - 100} octets of {len(whole)}"),
+        (b"", "is no ETDump: it begins with b''"),
+        (b"PK\x03\x04 and more", "is no ETDump: it begins with b'PK"),
+    ):
+        trace.write_bytes(octets)
+        with pytest.raises(trtscope.PackageError, match=r"t\.etdp is") as caught:
+            read_timeline(trace)
+        assert message in str(caught.value)

@@ -43,9 +43,10 @@ tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} run --compilation_mode=opt //tests/gpu:m
   "$ENGINES" "$dir/2/et"
 # The LibTorch half for the torch over there.
 mkdir -p "$dir/2/lib"
+torch="torch_$(tr . _ <<<"${TORCH:-2.11}")"
 tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} build --compilation_mode=opt --torch="${TORCH:-2.11}" \
   //core:trtscope_core //core/runtime:libtrtscope_torch.so //tests/gpu:runtime_gpu_bench
-cp "$built/core/libtrtscope_core.so" "$built/core/runtime/libtrtscope_torch.so" "$dir/2/lib/"
+cp "$built/core/libtrtscope_core.so" "$built/core/runtime/$torch/libtrtscope_torch.so" "$dir/2/lib/"
 pack_program "$built/tests/gpu/runtime_gpu_bench" .
 cp "$ENGINES"/*.plan "$ENGINES"/*.npz "$dir/2/engines/"
 chmod -R u+w "$dir"

@@ -37,6 +37,7 @@ def check(store: Path, out: Path, program: str, reference: str, inputs: list[str
         "--warmup=3",
         "--iterations=20",
         f"--profile-level={level}",
+        "--profile-format=perfetto",
         f"--profile-path={folder}",
         f"--library-path={store / 'tensorrt86'}",
     ]
@@ -52,6 +53,8 @@ def check(store: Path, out: Path, program: str, reference: str, inputs: list[str
         assert got.shape == want.shape, (got.shape, want.shape)
         assert error < 1e-2, error
     assert (folder / "program.etdp").stat().st_size > 0
+    # Their inside is for //tests/perfetto:check_trace, where Perfetto's classes are.
+    assert len(list(folder.glob("*.perfetto-trace"))) == (level != "off")
 
 
 def main() -> int:

@@ -6,6 +6,7 @@
 #   run.sh torch           runs the checks of the LibTorch half (torch_check.py), where torch has CUDA
 #   run.sh pte [OUT]       runs .pte programs that hold TensorRT plans, by the native runner; ETDumps go
 #                          to the folder OUT
+#   run.sh wheel FILE.whl  installs trtscope's wheel over the machine's own torch, and runs plans with it
 #   run.sh bench           measures execute_engine beside a bare enqueueV3 loop
 #   run.sh sanitize        runs them under compute-sanitizer's memcheck
 #
@@ -66,6 +67,14 @@ case "$command" in
     out="${1:-$(mktemp -d)}"
     python3 "$(dirname "${BASH_SOURCE[0]}")/pte_check.py" "$store" "$out"
     ;;
+  wheel)
+    environment
+    venv="$(mktemp -d)"
+    python3 -m venv --system-site-packages "$venv"
+    "$venv/bin/python" -m pip install -q --no-index --no-deps "${1:?run.sh wheel FILE.whl}"
+    TRTSCOPE_TENSORRT="$store/tensorrt86" \
+      "$venv/bin/python" "$(dirname "${BASH_SOURCE[0]}")/wheel_check.py" "$store"
+    ;;
   bench)
     environment
     torch="$(python3 -c 'import os, torch; print(os.path.dirname(torch.__file__))')/lib"
@@ -78,7 +87,7 @@ case "$command" in
       --gtest_filter='*MatchesItsReference*:*Layers*:*DataDependent*'
     ;;
   *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

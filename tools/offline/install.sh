@@ -77,8 +77,6 @@ echo "$prefix/jars/" >>"$prefix/root/usr/share/bazel/bazel_classpath_debian_depe
 ### 5. modules: Debian's rule sets, a local googletest, and stubs of what is only named
 share="$prefix/root/usr/share/bazel"
 cp -r "$here/modules" "$prefix/modules"
-# Debian's rules_python comes without tools/, and so without py_wheel's wheelmaker.
-[[ -e "$share/rules/python/tools" ]] || cp -r "$here/rules_python_tools" "$share/rules/python/tools"
 ln -s "$prefix/root/usr/src/googletest" "$prefix/modules/googletest/upstream"
 ln -s "$prefix/root/usr/include/nlohmann" "$prefix/modules/nlohmann_json/nlohmann"
 mkdir "$prefix/modules/google_benchmark/upstream"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import trtscope
 from trtscope._errors import TrtscopeError
+from trtscope._needs import explain
 from trtscope.cli import attach, compare, demo, doctor, inspect, profile, report, top
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -38,7 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except (TrtscopeError, ImportError) as error:
-        print(f"trtscope: {error}", file=sys.stderr)
+        missing = explain(error) if isinstance(error, ImportError) else None
+        print(f"trtscope: {missing or error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("trtscope: interrupted", file=sys.stderr)

@@ -11,6 +11,8 @@ from typing import Any
 import trtscope
 from trtscope import _libraries
 from trtscope._errors import TrtscopeError
+from trtscope._libraries import torch_minors
+from trtscope._needs import NEEDS, is_installed, sentence
 from trtscope.cli._text import printable, table
 
 # Distributions whose versions matter.
@@ -21,7 +23,9 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "doctor",
         help="say what is installed and what it can run",
-        description="Lists versions and libraries, and loads what this package brings.",
+        description="Lists versions and libraries, loads what this package brings, and says which "
+        "optional packages are missing and what brings them. Exit code 1: something that is there "
+        "does not work.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -42,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         print("runtime libraries are looked for in:")
         for folder in report["runtime_folders"] or ["(no folder: no runtime package is installed)"]:
             print(f"  {folder}")
+        for missing in report["missing"]:
+            print(f"missing: {missing}")
         for problem in report["problems"]:
             print(f"problem: {problem}")
     return 1 if report["problems"] else 0
@@ -83,8 +89,9 @@ def examine() -> dict[str, Any]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             versions[name] = "not installed"
+    halves = [f"torch_{minor.replace('.', '_')}/{_libraries.TORCH}" for minor in torch_minors()]
     libraries = {}
-    for name in (_libraries.CORE, _libraries.TORCH, _libraries.HOST):
+    for name in (_libraries.CORE, *halves, _libraries.HOST, _libraries.EXECUTORCH):
         found = _libraries.find(name)
         libraries[name] = str(found.path) if found.path else "not found"
     gpu: dict[str, Any] = {}
@@ -94,15 +101,11 @@ def examine() -> dict[str, Any]:
     except TrtscopeError as error:
         problems.append(str(error))
     else:
-        if versions["torch"] == "not installed":
-            problems.append("torch is not installed: packages cannot be loaded (pip install torch)")
-        else:
+        if is_installed("torch"):
             try:
                 _libraries.load_torch()
             except (TrtscopeError, ImportError) as error:
                 problems.append(str(error))
-    if versions["executorch"] == "not installed":
-        problems.append("executorch is not installed: host engines cannot run")
     return {
         "versions": versions,
         "libraries": libraries,
@@ -110,5 +113,19 @@ def examine() -> dict[str, Any]:
         "platform": f"{platform.system()} {platform.machine()}",
         "cuda": gpu.get("cuda", {}),
         "tensorrt": gpu.get("tensorrt", []),
+        # What is optional and not there.
+        "missing": _missing(has_tensorrt=bool(gpu.get("tensorrt"))),
         "problems": problems + ([gpu["error"]] if "error" in gpu else []),
     }
+
+
+def _missing(*, has_tensorrt: bool) -> list[str]:
+    """A sentence for each optional package that is not there, with the extra that brings it.
+
+    TensorRT may also come from elsewhere: its package counts as missing where there is none at all.
+    """
+    return [
+        sentence(package)
+        for package in NEEDS
+        if not is_installed(package) and not (package == "tensorrt" and has_tensorrt)
+    ]

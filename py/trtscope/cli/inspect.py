@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from trtscope import _libraries
@@ -19,16 +20,23 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "inspect",
         help="list the engines inside a package",
-        description="Lists the engines inside a .pt2 package: name, id, kind, version of their "
-        "builder, size, inputs and outputs. Loads none of them, so packages of other programs, "
-        "platforms and devices are read too.",
+        description="Lists the engines inside a .pt2 or .pte package: name, id, kind, version of "
+        "their builder, size, inputs and outputs. Loads none of them, so packages of other "
+        "programs, platforms and devices are read too.",
     )
-    parser.add_argument("package", metavar="MODEL.pt2", help="the package")
+    parser.add_argument("package", metavar="MODEL", help="a .pt2 or .pte package")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if Path(arguments.package).suffix == ".pte":
+        from trtscope.executorch import _inspect
+
+        described = _inspect.describe(Path(arguments.package))
+        print(json.dumps(described, indent=2) if arguments.json else _inspect.text(described))
+        engines = [engine for method in described["methods"] for engine in method["engines"]]
+        return 1 if any("error" in engine for engine in engines) else 0
     package = read_package(arguments.package)
     described = describe(package)
     print(json.dumps(described, indent=2) if arguments.json else _text(package, described))
@@ -69,19 +77,23 @@ def _engine(engine: PackagedEngine, ordinals: Counter[tuple[str, int]]) -> dict[
         info = _libraries.core().plan_info(state.plan)
     except TrtscopeError as error:
         return {**described, "size": len(state.plan), "error": str(error)}
-    # As the runtime would name the engines if it loaded this package alone.
-    key = (state.name, int(info["hash"]))
     described |= {
-        "id": f"{state.name}-{key[1]:016x}"[: len(state.name) + 13] + f"-{ordinals[key]}",
+        "id": engine_id(state.name, int(info["hash"]), ordinals),
         "kind": info["kind"],
         "builder_version": info["builder_version"],
         "size": info["size"],
     }
-    ordinals[key] += 1
     try:
         return {**described, **_bindings(state)}
     except PackageError as error:
         return {**described, "error": str(error)}
+
+
+def engine_id(name: str, plan_hash: int, ordinals: Counter[tuple[str, int]]) -> str:
+    """The next engine's id, as the runtime names the engines of a package that it loads alone."""
+    key = (name, plan_hash)
+    ordinals[key] += 1
+    return f"{name}-{f'{plan_hash:016x}'[:12]}-{ordinals[key] - 1}"
 
 
 def _bindings(state: EngineState) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Delegate blobs, written: executorch_backend/blob.h says what they are."""
+"""Delegate blobs, read and written: executorch_backend/blob.h says what they are."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import json
 import platform
 import struct
 from collections.abc import Sequence
+from typing import Any
 
+from trtscope._errors import PackageError
 from trtscope._metadata import TensorSpec
 
 _HEADER = "<4sIIIQ8s"
 _ALIGNMENT = 16
+_MAGIC = (b"TR01", b"TR02")
 
 
 def write_blob(
@@ -55,6 +58,29 @@ def write_blob(
     ).encode()
     start = struct.calcsize(_HEADER)
     offset = -(-(start + len(text)) // _ALIGNMENT) * _ALIGNMENT
-    magic = b"TR02" if aliased_io else b"TR01"
-    header = struct.pack(_HEADER, magic, start, len(text), offset, len(plan), b"")
+    header = struct.pack(
+        _HEADER, _MAGIC[bool(aliased_io)], start, len(text), offset, len(plan), b""
+    )
     return (header + text).ljust(offset, b"\0") + plan
+
+
+def read_blob(blob: bytes | memoryview) -> tuple[dict[str, Any], bytes | memoryview]:
+    """Its metadata and its plan; of a plan alone, no metadata.
+
+    Raises:
+        PackageError: it is neither; the delegate's own parser says more of what is wrong.
+    """
+    if bytes(blob[:4]) not in _MAGIC:
+        return {}, blob
+    try:
+        _, start, size, plan_start, plan_size, _ = struct.unpack_from(_HEADER, blob)
+        metadata = json.loads(bytes(blob[start : start + size]))
+    except (struct.error, ValueError) as error:
+        raise PackageError(f"delegate blob: {error}") from error
+    plan = blob[plan_start : plan_start + plan_size]
+    if not isinstance(metadata, dict) or len(plan) != plan_size:
+        raise PackageError(
+            f"delegate blob: expected an object of metadata and a plan of {plan_size} octets, got "
+            f"a {type(metadata).__name__} and {len(plan)} octets"
+        )
+    return metadata, plan

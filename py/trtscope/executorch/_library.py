@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -10,10 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trtscope import _libraries
-from trtscope._errors import TrtscopeError
+from trtscope._errors import PackageError, TrtscopeError, one_line
+from trtscope._needs import require
 
-LIBRARY = "libtrtscope_executorch.so"
 _CORE = "libexecutorch.so"
+
+#: The delegate's name in programs.
+BACKEND = "TensorRTBackend"
 
 #: Options of a method, by the names that ``trtscope.load`` takes.
 OPTION_KEYS = {
@@ -30,15 +34,16 @@ def executorch_folder() -> Path:
     """The installed package's folder, found without importing it.
 
     Raises:
-        TrtscopeError: it is not installed.
+        TrtscopeError: it is not installed, or has no libraries.
     """
     spec = find_spec("executorch")
     for root in (spec.submodule_search_locations or []) if spec else []:
         if (Path(root) / "lib" / _CORE).is_file():
             return Path(root)
+    require("executorch")
     raise TrtscopeError(
-        "the package executorch is not installed here, or has no lib/libexecutorch.so: "
-        "pip install executorch==1.5.1"
+        "the package executorch that is installed has no lib/libexecutorch.so; "
+        "executorch==1.5.1 has one"
     )
 
 
@@ -52,10 +57,14 @@ def activate() -> ctypes.CDLL:
     _libraries.load_core()
     # The delegate needs this library by its name: it is the one that Python's bindings need too.
     ctypes.CDLL(str(executorch_folder() / "lib" / _CORE))
-    half = _libraries.open_library(LIBRARY)
+    half = _libraries.open_library(_libraries.EXECUTORCH)
     half.trtscope_executorch_load_error.restype = ctypes.c_char_p
     half.trtscope_executorch_last_error.restype = ctypes.c_char_p
     half.trtscope_executorch_clear_last_error.restype = None
+    half.trtscope_executorch_check_program.argtypes = [ctypes.c_char_p]
+    half.trtscope_executorch_check_program.restype = ctypes.c_int
+    half.trtscope_executorch_check_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    half.trtscope_executorch_check_option.restype = ctypes.c_int
     half.trtscope_executorch_set_load_option.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     half.trtscope_executorch_set_load_option.restype = None
     half.trtscope_executorch_clear_load_options.restype = None
@@ -64,15 +73,53 @@ def activate() -> ctypes.CDLL:
     return half
 
 
-def last_error() -> str:
+def check_program(path: Path) -> None:
+    """
+    Raises:
+        PackageError: the file is no whole program, or its tables are damaged.
+    """
+    if not activate().trtscope_executorch_check_program(os.fsencode(path)):
+        raise PackageError(_last_error())
+
+
+@contextmanager
+def errors_as(kind: type[TrtscopeError], what: str) -> Iterator[None]:
+    """Errors of ExecuTorch in the block are raised as ``kind``, with the delegate's own reason
+    where the failure is the delegate's."""
+    activate().trtscope_executorch_clear_last_error()
+    try:
+        yield
+    # Sizes and indices in a damaged file may be anything.
+    except (RuntimeError, MemoryError, IndexError) as error:
+        raise kind(f"{what}: {_last_error() or one_line(error)}") from error
+
+
+def _last_error() -> str:
     """What this thread's last failure in the delegate was; empty when there was none."""
     text: bytes = activate().trtscope_executorch_last_error()
     return text.decode("utf-8", "replace")
 
 
-def clear_last_error() -> None:
-    """What ``last_error`` says after a call is then of that call."""
-    activate().trtscope_executorch_clear_last_error()
+def option_texts(options: Mapping[str, object]) -> dict[str, str]:
+    """The options that have a value, by the delegate's own keys.
+
+    Raises:
+        TrtscopeError: an option is not known, or its value is not one of those.
+    """
+    half = activate()
+    texts = {}
+    for name, value in options.items():
+        if name not in OPTION_KEYS:
+            raise TrtscopeError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+        if value is None:
+            continue
+        key, text = OPTION_KEYS[name], str(value)
+        if "\0" in text:
+            raise TrtscopeError(f"option {name!r}: {text!r} holds a zero byte")
+        if not half.trtscope_executorch_check_option(key.encode(), os.fsencode(text)):
+            raise TrtscopeError(_last_error())
+        texts[key] = text
+    return texts
 
 
 @contextmanager
@@ -80,19 +127,14 @@ def load_options(options: Mapping[str, object]) -> Iterator[None]:
     """Load-time options (``OPTION_KEYS``) for the methods that this thread loads in the block.
 
     Raises:
-        TrtscopeError: an option is not known.
+        TrtscopeError: an option is not known, or its value is not one of those.
     """
     half = activate()
-    for name in options:
-        if name not in OPTION_KEYS:
-            raise TrtscopeError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+    texts = option_texts(options)
     half.trtscope_executorch_clear_load_options()
     try:
-        for name, value in options.items():
-            if value is not None:
-                half.trtscope_executorch_set_load_option(
-                    OPTION_KEYS[name].encode(), str(value).encode()
-                )
+        for key, text in texts.items():
+            half.trtscope_executorch_set_load_option(key.encode(), os.fsencode(text))
         yield
     finally:
         half.trtscope_executorch_clear_load_options()

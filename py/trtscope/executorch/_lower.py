@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -23,11 +24,11 @@ from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
 from trtscope._errors import CompileError
 from trtscope._graph import is_symbolic
 from trtscope._metadata import TensorSpec
-from trtscope._partition import Group, _op_text, _takes_tensor
+from trtscope._partition import Group, _op_text, _takes_tensor, check_min_block_size
 from trtscope._profile import names
 from trtscope._region import describe, extract, renamed
 from trtscope.executorch._blob import write_blob
-from trtscope.executorch._library import OPTION_KEYS
+from trtscope.executorch._library import option_texts
 
 if TYPE_CHECKING:
     from executorch.exir import EdgeProgramManager
@@ -195,6 +196,9 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
         torch_executed_ops: operators to leave to other backends, such as ``"aten.relu"``.
         options: defaults for the method, embedded in the program (``profile_level="phases"``);
             options at load time win over them.
+
+    Raises:
+        TrtscopeError: there is no such builder, or an option or its value is not known.
     """
 
     def __init__(
@@ -206,13 +210,13 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
         **options: object,
     ) -> None:
         super().__init__()
-        for name in options:
-            if name not in OPTION_KEYS:
-                raise CompileError(f"unknown option {name!r}; known: {', '.join(OPTION_KEYS)}")
+        check_min_block_size(min_block_size)
         self._builder = get_builder(engine)
         self._min_block_size = min_block_size
         self._kept = frozenset(_op_text(op) for op in torch_executed_ops)
-        self._specs = [CompileSpec(OPTION_KEYS[k], str(v).encode()) for k, v in options.items()]
+        self._specs = [
+            CompileSpec(key, os.fsencode(text)) for key, text in option_texts(options).items()
+        ]
         self._count = 0
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], Any]:
@@ -265,11 +269,25 @@ def lower(
         partitioners: of other backends, such as XNNPACK's, in the order they are asked.
         etrecord: keep what the Inspector needs to name nodes and source lines.
         engine, min_block_size, torch_executed_ops, options: as ``TrtscopePartitioner`` takes them.
+
+    Raises:
+        TrtscopeError: an argument is not of these, or an engine could not be built.
     """
     from executorch import exir
 
     from trtscope._progress import quiet
 
+    for method in program.values() if isinstance(program, dict) else (program,):
+        if not isinstance(method, ExportedProgram):
+            raise CompileError(
+                "lower takes the result of torch.export.export, or a dict of them by method name, "
+                f"not a {type(method).__name__}"
+            )
+    for other in partitioners:
+        if not isinstance(other, Partitioner):
+            raise CompileError(
+                f"partitioners: expected ExecuTorch's Partitioner, got a {type(other).__name__}"
+            )
     own = TrtscopePartitioner(
         engine, min_block_size=min_block_size, torch_executed_ops=torch_executed_ops, **options
     )

@@ -13,7 +13,7 @@ from trtscope._errors import TrtscopeError
 from trtscope._profile import engine_rows
 from trtscope.executorch import _runner
 from trtscope.executorch._save import ETRECORD_SUFFIX
-from trtscope.executorch._timeline import Timeline, read_timeline
+from trtscope.executorch._timeline import read_timeline
 
 if TYPE_CHECKING:
     from trtscope.executorch._runner import PteRunner
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if keywords:
             raise TrtscopeError("a .pte takes its inputs by position: save a list or tuple")
     else:
-        inputs = made_up_inputs(plain)
+        inputs = plain.made_up_inputs()
     off = _measure(plain, inputs, arguments.warmup, arguments.iterations)
 
     trtscope.reset_timing()
@@ -123,38 +123,3 @@ def _measure(
         "min_ms": min(times),
         "max_ms": max(times),
     }
-
-
-def made_up_inputs(runner: PteRunner) -> list[Any]:
-    """Random inputs of the sizes that the program planned for; whole numbers are zero.
-
-    Raises:
-        TrtscopeError: an input is no tensor, or of a type that is not known.
-    """
-    import torch
-
-    metadata = runner.method(runner.method_name).metadata
-    generator = torch.Generator().manual_seed(0)
-    inputs: list[Any] = []
-    for i in range(metadata.num_inputs()):
-        try:
-            info = metadata.input_tensor_meta(i)
-            dtype = _DTYPES[int(info.dtype())]
-        except (RuntimeError, KeyError) as error:
-            raise TrtscopeError(
-                f"{runner.path}: input {i} cannot be made up; pass --inputs FILE.pt"
-            ) from error
-        value = torch.zeros(list(info.sizes()))
-        if dtype.startswith(("float", "bfloat")):
-            value = torch.randn(list(info.sizes()), generator=generator)
-        inputs.append(value.to(getattr(torch, dtype)))
-    return inputs
-
-
-_DTYPES = {
-    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
-    7: "float64", 11: "bool", 15: "bfloat16",
-}  # fmt: skip
-
-
-__all__ = ["Timeline", "made_up_inputs", "run"]

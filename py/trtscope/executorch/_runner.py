@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import PackageError, TrtscopeError
 from trtscope._folders import make_folder
+from trtscope._needs import require
+from trtscope._progress import quiet
 from trtscope.executorch import _library
+from trtscope.executorch._inputs import MethodInputs
+from trtscope.executorch._program import read_program
 
 if TYPE_CHECKING:
     from executorch.runtime import Method, Program
@@ -36,6 +40,7 @@ class PteRunner:
         self._etdump = etdump
         self._written: Path | None = None
         self._methods: dict[str, Method] = {}
+        self._inputs: dict[str, MethodInputs] = {}
         self.method(self.method_name)
 
     def _only_method(self) -> str:
@@ -54,27 +59,46 @@ class PteRunner:
             known = sorted(self.program.method_names)
             if name not in known:
                 raise PackageError(f"{self.path} has no method {name!r}; it has {', '.join(known)}")
-            with _library.load_options(self._options):
-                _library.clear_last_error()
-                try:
-                    loaded = self.program.load_method(name)
-                except (RuntimeError, MemoryError) as error:
-                    raise PackageError(
-                        f"{self.path}: method {name!r} cannot be loaded: {_reason(error)}"
-                    ) from error
-            assert loaded is not None
+            with (
+                _library.load_options(self._options),
+                _library.errors_as(PackageError, f"{self.path}: method {name!r} cannot be loaded"),
+            ):
+                loaded = self.program.load_method(name)
+                assert loaded is not None
+                self._inputs[name] = MethodInputs(self.path, name, loaded.metadata)
             self._methods[name] = loaded
         return self._methods[name]
 
-    def __call__(self, *inputs: Any, method: str | None = None) -> Any:
-        """What the method gives: its result, or a tuple of several."""
-        loaded = self.method(method or self.method_name)
-        _library.clear_last_error()
+    def __call__(self, *inputs: Any, method: str | None = None, **keywords: Any) -> Any:
+        """What the method gives: its result, or a tuple of several.
+
+        Raises:
+            TrtscopeError: an input is not what the method takes, or the call failed.
+        """
+        if keywords:
+            raise TrtscopeError(
+                f"{self.path}: got keywords {', '.join(keywords)}; a .pte takes its inputs by "
+                "position"
+            )
+        name = method or self.method_name
+        loaded = self.method(name)
+        ready = self._inputs[name](inputs)
         try:
-            results = loaded.execute(inputs)
-        except RuntimeError as error:
-            raise TrtscopeError(f"{self.path} failed: {_reason(error)}") from error
+            with _library.errors_as(TrtscopeError, f"{self.path}, method {name!r}"):
+                results = loaded.execute(ready)
+        except TrtscopeError as error:
+            if unlike := self._inputs[name].unlike_planned(ready):
+                raise TrtscopeError(f"{error}; {unlike}") from error.__cause__
+            raise
         return results[0] if len(results) == 1 else tuple(results)
+
+    def made_up_inputs(self) -> list[Any]:
+        """Random inputs of the planned sizes for ``method_name``; whole numbers are zero.
+
+        Raises:
+            TrtscopeError: an input is no tensor, or of a type that is not known.
+        """
+        return self._inputs[self.method_name].made_up()
 
     def write_etdump(self, path: str | os.PathLike[str]) -> Path:
         """Writes the trace of the calls so far, once: ExecuTorch ends a trace by writing it.
@@ -105,15 +129,11 @@ class PteRunner:
         return path
 
 
-def _reason(error: Exception) -> str:
-    message = _library.last_error()
-    return message or str(error)
-
-
 def load(
     path: str | os.PathLike[str],
     *,
     method: str | None = None,
+    model: str | None = None,
     etdump: bool = False,
     **options: object,
 ) -> PteRunner:
@@ -122,6 +142,7 @@ def load(
     Args:
         path: of the program.
         method: which of its methods calls go to; by default ``forward``, or the only one.
+        model: the same, as ``trtscope.load`` names it.
         etdump: trace calls; the trace grows until it is written.
         options: of the method, over those embedded in the program: ``profile_level``,
             ``profile_format``, ``profile_path_prefix``, ``profile_filter`` (a glob over engine
@@ -131,13 +152,11 @@ def load(
         PackageError: the file is not there or no program, or an engine in it cannot be loaded.
     """
     path = Path(path)
-    if not path.is_file():
-        raise PackageError(f"{path} does not exist")
-    _library.activate()
-    from executorch.runtime import Runtime
+    read_program(path)  # what damage there is, ExecuTorch does not survive
+    require("torch")  # which ExecuTorch's own bindings import
+    with quiet():
+        from executorch.runtime import Runtime
 
-    try:
+    with _library.errors_as(PackageError, f"{path} is no ExecuTorch program"):
         program = Runtime.get().load_program(path, enable_etdump=etdump)
-    except (RuntimeError, MemoryError) as error:  # sizes in a damaged file may be anything
-        raise PackageError(f"{path} is no ExecuTorch program: {error}") from error
-    return PteRunner(path, program, method, options, etdump=etdump)
+    return PteRunner(path, program, method or model, options, etdump=etdump)

@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtscope._errors import PackageError
+from trtscope._errors import PackageError, one_line
 from trtscope._folders import make_folder
+from trtscope._progress import quiet
 
+_ETDUMP_MAGIC = b"ED00"
 _LAYER = "torchtrt.layer/"
 _PREFIX = "torchtrt."
 _CALLS = ("DELEGATE_CALL", "OPERATOR_CALL")
@@ -180,11 +182,22 @@ def read_timeline(
     Raises:
         PackageError: a file is not there, or is no such file.
     """
-    from executorch.devtools import Inspector
+    with quiet():
+        from executorch.devtools import Inspector
 
     for path in (etdump, etrecord):
         if path is not None and not Path(path).is_file():
             raise PackageError(f"{path} does not exist")
+    with Path(etdump).open("rb") as file:
+        first = file.read(12)
+    if _ETDUMP_MAGIC not in (first[4:8], first[8:]):  # the second where a size is before it
+        raise PackageError(
+            f"{etdump} is no ETDump: it begins with {first!r}, expected {_ETDUMP_MAGIC!r} after 4 "
+            "or 8 octets"
+        )
+    said, size = int.from_bytes(first[:4], "little") + 4, Path(etdump).stat().st_size
+    if first[8:] == _ETDUMP_MAGIC and size < said:
+        raise PackageError(f"{etdump} is cut short: it has {size} octets of {said}")
     try:
         with warnings.catch_warnings():
             # About features that are not asked for here.
@@ -194,7 +207,10 @@ def read_timeline(
                 etrecord=None if etrecord is None else os.fspath(etrecord),
             )
     except Exception as error:
-        raise PackageError(f"{etdump} cannot be read: {error}") from error
+        what = f"{etdump} is damaged or cut short"
+        if etrecord is not None:
+            what += f", or {etrecord} is not of its program"
+        raise PackageError(f"{what}: {one_line(error)}") from error
 
     steps: dict[int, Step] = {}
     method_ms: list[float] = []

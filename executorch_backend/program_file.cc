@@ -1,0 +1,105 @@
+#include "executorch_backend/program_file.h"
+
+#include <executorch/extension/data_loader/mmap_data_loader.h>
+#include <executorch/runtime/executor/program.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+namespace trtscope::executorch_backend {
+namespace {
+
+namespace et = ::executorch::runtime;
+using ::executorch::extension::MmapDataLoader;
+
+// A program begins with the flatbuffer's root offset and "ET" with a version of two digits; most
+// have a header after it that says where tables and segments lie.
+constexpr size_t kHeadSize = 40;
+constexpr size_t kMagicAt = 4;
+constexpr size_t kHeaderAt = 8;
+constexpr size_t kHeaderLengthAt = 12;
+constexpr size_t kTablesSizeAt = 16;
+constexpr size_t kSegmentsAt = 24;
+constexpr size_t kSegmentsSizeAt = 32;
+constexpr uint32_t kHeaderLengthWithSegmentsSize = 32;
+
+// As much of the octets as a message needs, those that are no characters by number.
+std::string Shown(std::string_view octets) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : octets) {
+    const auto octet = static_cast<uint8_t>(c);
+    if (octet >= ' ' && octet < 127) {
+      text += c;
+    } else {
+      text += std::string("\\x") + kDigits[octet >> 4] + kDigits[octet & 15];
+    }
+  }
+  return "'" + text + "'";
+}
+
+uint64_t LittleEndian(std::string_view octets, size_t at, size_t size) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < size; ++i) {
+    value |= static_cast<uint64_t>(static_cast<uint8_t>(octets[at + i])) << (8 * i);
+  }
+  return value;
+}
+
+Status CheckHead(const std::string& path, std::string_view head, uint64_t file_size) {
+  if (head.size() < kHeaderAt || head.substr(kMagicAt, 2) != "ET") {
+    return DataLoss(path + ": is no ExecuTorch program: it begins with " +
+                    (head.empty() ? "nothing" : Shown(head.substr(0, kHeaderAt))) +
+                    ", expected 'ET' and a version after 4 octets");
+  }
+  if (head.size() < kHeadSize || head.substr(kHeaderAt, 4) != "eh00") return OkStatus();
+  const uint64_t tables = LittleEndian(head, kTablesSizeAt, 8);
+  const uint64_t segments = LittleEndian(head, kSegmentsAt, 8);
+  const uint64_t segments_size =
+      LittleEndian(head, kHeaderLengthAt, 4) < kHeaderLengthWithSegmentsSize
+          ? 0
+          : LittleEndian(head, kSegmentsSizeAt, 8);
+  if (tables > file_size || segments > file_size || segments_size > file_size - segments) {
+    return DataLoss(path + ": is damaged or cut short: it has " + std::to_string(file_size) +
+                    " octets, and by its header " + std::to_string(tables) +
+                    " of tables, and segments of " + std::to_string(segments_size) + " at " +
+                    std::to_string(segments));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckProgramFile(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return InvalidArgument(path + ": is a folder, expected an ExecuTorch program");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound(path + ": cannot be read: " + std::strerror(errno));
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (error) return NotFound(path + ": cannot be read: " + error.message());
+  std::array<char, kHeadSize> head{};
+  file.read(head.data(), head.size());
+  TRTSCOPE_RETURN_IF_ERROR(
+      CheckHead(path, {head.data(), static_cast<size_t>(file.gcount())}, size));
+
+  auto loader = MmapDataLoader::from(path.c_str(), MmapDataLoader::MlockConfig::NoMlock);
+  if (!loader.ok()) {
+    return Internal(path + ": cannot be read: " + et::to_string(loader.error()));
+  }
+  constexpr auto kChecked = et::Program::Verification::InternalConsistency;
+  if (const auto program = et::Program::load(&*loader, kChecked); !program.ok()) {
+    return DataLoss(path + ": its tables are damaged, or of another version of ExecuTorch: " +
+                    et::to_string(program.error()));
+  }
+  return OkStatus();
+}
+
+}  // namespace trtscope::executorch_backend

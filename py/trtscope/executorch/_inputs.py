@@ -1,0 +1,128 @@
+"""What a method takes: inputs are compared with its metadata before ExecuTorch sees them, which
+answers a wrong one with the number of an error alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trtscope._errors import TrtscopeError
+
+if TYPE_CHECKING:
+    from executorch.runtime import MethodMeta
+
+# ExecuTorch's ScalarType, by number.
+_DTYPES = {
+    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
+    7: "float64", 11: "bool", 15: "bfloat16",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """An input as planned: ``sizes`` are the largest ones where they may vary."""
+
+    dtype: str | None  # None: of a type that no tensor of torch is compared with here
+    sizes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.dtype or 'tensor'}[{', '.join(map(str, self.sizes))}]"
+
+
+class MethodInputs:
+    """The inputs of one method of the program in ``path``."""
+
+    def __init__(self, path: Path, method: str, metadata: MethodMeta) -> None:
+        self._label = f"{path}, method {method!r}"
+        self._planned = tuple(_planned(metadata, i) for i in range(metadata.num_inputs()))
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs as ExecuTorch takes them: dense, where they were strided.
+
+        Raises:
+            TrtscopeError: their number, or the type, dtype or rank of one, is not the method's.
+        """
+        if len(inputs) != len(self._planned):
+            raise TrtscopeError(
+                f"{self._label}: got {len(inputs)} inputs; expected {len(self._planned)}: "
+                + (", ".join(self._text(p) for p in self._planned) or "none")
+            )
+        return [self._one(i, value) for i, value in enumerate(inputs)]
+
+    def unlike_planned(self, inputs: Sequence[Any]) -> str:
+        """The first input whose shape is not the planned one, in words; empty when there is none.
+
+        Such a shape may be right, and is worth a word once a call has failed: which sizes may vary
+        is not in the metadata.
+        """
+        for i, (planned, value) in enumerate(zip(self._planned, inputs, strict=True)):
+            if planned is not None and tuple(value.shape) != planned.sizes:
+                return f"input {i} is {_came(value)}; the program planned for {planned} at most"
+        return ""
+
+    def made_up(self) -> list[Any]:
+        """Random inputs of the planned sizes; whole numbers are zero.
+
+        Raises:
+            TrtscopeError: an input is no tensor, or of a type that is not known.
+        """
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        inputs = []
+        for i, planned in enumerate(self._planned):
+            if planned is None or planned.dtype is None:
+                raise TrtscopeError(
+                    f"{self._label}: input {i} cannot be made up; pass --inputs FILE.pt"
+                )
+            value = torch.zeros(planned.sizes)
+            if planned.dtype.startswith(("float", "bfloat")):
+                value = torch.randn(planned.sizes, generator=generator)
+            inputs.append(value.to(getattr(torch, planned.dtype)))
+        return inputs
+
+    def _one(self, index: int, value: Any) -> Any:
+        import torch
+
+        planned = self._planned[index]
+        if planned is None:
+            if isinstance(value, torch.Tensor):
+                raise self._refusal(index, f"is {_came(value)}; expected a number, no tensor")
+            return value
+        if not isinstance(value, torch.Tensor):
+            raise self._refusal(
+                index, f"is of type {type(value).__name__}; expected a tensor, {planned}"
+            )
+        if value.layout != torch.strided or value.device.type == "meta":
+            where = "meta" if value.device.type == "meta" else value.layout
+            raise self._refusal(index, f"is a {where} tensor; expected a dense one, {planned}")
+        dtype = str(value.dtype).removeprefix("torch.")
+        if value.dim() != len(planned.sizes) or (planned.dtype and dtype != planned.dtype):
+            raise self._refusal(index, f"is {_came(value)}; expected {planned}")
+        if value.is_contiguous() or (
+            value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
+        ):
+            return value
+        return value.contiguous()
+
+    def _refusal(self, index: int, what: str) -> TrtscopeError:
+        return TrtscopeError(f"{self._label}: input {index} {what}")
+
+    @staticmethod
+    def _text(planned: _Tensor | None) -> str:
+        return "a number" if planned is None else str(planned)
+
+
+def _planned(metadata: MethodMeta, index: int) -> _Tensor | None:
+    try:
+        info = metadata.input_tensor_meta(index)
+    except RuntimeError:
+        return None  # it is no tensor
+    return _Tensor(_DTYPES.get(int(info.dtype())), tuple(info.sizes()))
+
+
+def _came(value: Any) -> str:
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{dtype}[{', '.join(map(str, value.shape))}]"
