@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,12 +124,36 @@ def test_a_process_opens_and_closes_it_itself(runtime_folder: Path) -> None:
         trtscope.open_control()
 
 
-def test_counters_that_were_reset_give_no_rate() -> None:
-    def state(count: int, time: float) -> dict[str, object]:
-        total = {"count": count, "total_ns": count * 10**6, "p50_ns": 10**6, "p99_ns": 10**6}
-        engine = {"id": "encoder", "errors": 0, "phases": {"total": total}}
-        return {"engines": [engine], "config": {"level": "phases", "filter": "*"}, "time": time}
+def state(count: int, time: float) -> dict[str, Any]:
+    """As a process answers ``timing``, of one engine."""
+    total = {"count": count, "total_ns": count * 10**6, "p50_ns": 10**6, "p99_ns": 10**6}
+    engine = {"id": "encoder", "errors": 0, "phases": {"total": total}}
+    return {
+        "engines": [engine],
+        "dropped_spans": 0,
+        "errors": [],
+        "config": {"level": "phases", "filter": "*"},
+        "time": time,
+    }
 
+
+def test_what_goes_wrong_beside_the_calls_is_shown() -> None:
+    now = state(5, 10.0) | {"dropped_spans": 7, "errors": ["cannot make \x1b[2J/x: no space"]}
+    text = frame(1, None, now)
+    assert "\n7 spans were dropped: its traces are not whole\n" in text
+    assert "\nproblem: cannot make \\x1b[2J/x: no space\n" in text
+
+
+def test_a_folder_that_cannot_be_made_is_said_to_who_asked_for_it(
+    server: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pid = str(server.pid)
+    assert main(["attach", pid, "--level=phases", "--out=/proc/nowhere"]) == FAILED
+    assert "/proc/nowhere" in capsys.readouterr().err
+    assert main(["attach", pid, "--level=off"]) == OK
+
+
+def test_counters_that_were_reset_give_no_rate() -> None:
     def row(before: int, after: int) -> list[str]:
         return frame(1, state(before, 10.0), state(after, 12.0)).splitlines()[2].split()
 

@@ -176,8 +176,16 @@ def _read_file(file: Path, processes: dict[tuple[str, int], Process]) -> None:
                     layer.spans.add(event)
                 else:
                     engine.phases.setdefault(kind, Spans()).add(event)
-        except (KeyError, TypeError, ValueError) as error:
-            raise TrtscopeError(f"{file}: line {number}: {error!r} in {event!r:.120}") from error
+        except KeyError as error:
+            raise TrtscopeError(
+                f"{file}: line {number}: expected an event with {error}, got {event!r:.160}"
+            ) from error
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:
+            # Other programs' traces, and numbers that no clock and no counter reaches.
+            raise TrtscopeError(
+                f"{file}: line {number}: expected an event as trtscope writes them, got "
+                f"{event!r:.160}: {error}"
+            ) from error
     if engine is None:
         raise TrtscopeError(
             f"{file}: names no engine: not a trace of trtscope, or cut at its start"

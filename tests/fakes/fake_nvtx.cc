@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <string>
 
@@ -34,10 +35,17 @@ void Say(nvtxDomainHandle_t domain, const std::string& event) {
   std::fflush(out);
 }
 
-nvtxDomainHandle_t CreateDomain(const char* name) { return new nvtxDomainRegistration_st{name}; }
+// Kept until the process ends, as NVTX promises.
+nvtxDomainHandle_t CreateDomain(const char* name) {
+  static auto* const domains = new std::deque<nvtxDomainRegistration_st>;
+  const std::lock_guard lock(mutex);
+  return &domains->emplace_back(nvtxDomainRegistration_st{name});
+}
 
 nvtxStringHandle_t RegisterString(nvtxDomainHandle_t, const char* text) {
-  return new nvtxStringRegistration_st{text};
+  static auto* const strings = new std::deque<nvtxStringRegistration_st>;
+  const std::lock_guard lock(mutex);
+  return &strings->emplace_back(nvtxStringRegistration_st{text});
 }
 
 int Push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
+import time
 from typing import Any
+
+from trtscope.cli._text import printable
+
+#: The process's writer makes files this long after a call, at the latest.
+_FILES_WITHIN_S = 0.3
 
 SETTINGS = ("level", "format", "path_prefix", "filter", "sample_interval")
 
@@ -32,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from trtscope._control import ask, ask_json
 
     before = ask_json(arguments.pid, "config")
+    known = _problems(arguments.pid)
     if arguments.path_prefix is not None:
         arguments.path_prefix = os.path.abspath(arguments.path_prefix)  # it stands elsewhere
     # The level last: files begin with the format and in the folder that were asked for.
@@ -45,4 +53,17 @@ def run(arguments: argparse.Namespace) -> int:
     print(json.dumps(after, indent=2))
     if before["level"] != "off" and after["level"] == "off":
         print(ask(arguments.pid, "flush").rstrip("\n"))
-    return 0
+    elif after != before:
+        time.sleep(_FILES_WITHIN_S)
+    new = [problem for problem in _problems(arguments.pid) if problem not in known]
+    for problem in new:
+        print(f"trtscope: process {arguments.pid}: {printable(problem)}", file=sys.stderr)
+    return 1 if new else 0
+
+
+def _problems(pid: int) -> list[str]:
+    """What went wrong beside its calls so far, such as a folder that cannot be written to."""
+    from trtscope._control import ask_json
+
+    errors: list[str] = ask_json(pid, "timing")["errors"]
+    return errors

@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
         "their builder, size, inputs and outputs. Loads none of them, so packages of other "
         "programs, platforms and devices are read too.",
     )
-    parser.add_argument("package", metavar="MODEL", help="the package, a .pt2 or .pte")
+    parser.add_argument("package", metavar="MODEL", help="a .pt2 or .pte package")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 

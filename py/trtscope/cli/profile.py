@@ -116,8 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     ) as profile:
         on = _measure(runner, args, kwargs, 0, arguments.iterations)
     report = _report(package, profile, arguments, off, on)
-    caller = "the model (trtscope inspect lists its engines)"
-    measured(report["engines"], package.path, arguments.filter, caller)
+    measured(report["engines"], package.path, arguments.filter, "the model")
     print(json.dumps(report, indent=2) if arguments.json else _text(report, profile.table()))
     return exit_code(report["problems"])
 
@@ -133,8 +132,8 @@ def measured(
     called = [row for row in engines if row["calls"]]
     if not called:
         raise TrtscopeError(
-            f"no engine of {package} was measured: filter {pattern!r} matches none of their ids, "
-            f"or {caller} calls none"
+            f"no engine of {package} was measured: filter {pattern!r} matches none of their ids "
+            f"(trtscope inspect lists them), or {caller} calls none"
         )
     return called
 

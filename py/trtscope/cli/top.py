@@ -7,7 +7,8 @@ import sys
 import time
 from typing import Any
 
-from trtscope.cli._text import table
+from trtscope.cli._arguments import count
+from trtscope.cli._text import printable, table
 
 _CLEAR = "\x1b[H\x1b[2J"
 
@@ -28,7 +29,7 @@ def add_parser(commands: Any) -> None:
         "--interval", type=_seconds, default=1.0, metavar="SECONDS", help="between two tables (1)"
     )
     parser.add_argument(
-        "--count", type=int, default=0, metavar="N", help="end after so many tables (0: never)"
+        "--count", type=count, default=0, metavar="N", help="end after so many tables (0: never)"
     )
     parser.set_defaults(run=run)
 
@@ -95,4 +96,8 @@ def frame(pid: int, before: dict[str, Any] | None, now: dict[str, Any]) -> str:
     if config["level"] == "off":
         head += f": nothing is counted; trtscope attach {pid} --level delegate turns it on"
     columns = ("engine", "calls", "calls/s", "busy %", "p50 ms", "p99 ms", "errors")
-    return f"{head}\n{table(columns, rows)}\n"
+    lines = [head, table(columns, rows)]
+    if now["dropped_spans"]:
+        lines.append(f"{now['dropped_spans']} spans were dropped: its traces are not whole")
+    lines += [f"problem: {printable(problem)}" for problem in now["errors"]]
+    return "\n".join(lines) + "\n"
