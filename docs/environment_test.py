@@ -19,6 +19,8 @@ _NAME = r"([A-Z][A-Z0-9_]{2,})"
 #: How sources name a variable that they read.
 _READS = (
     re.compile(r'\bgetenv\(\s*"' + _NAME + '"'),
+    # Of a repository rule, or as an attribute of one.
+    re.compile(r'\boverride\s*=\s*"' + _NAME + '"'),
     re.compile(r"\benviron(?:\.get\(|\.pop\(|\[)\s*\"" + _NAME + '"'),
     # A name that reaches getenv through a constant or an argument.
     re.compile(r'\b(?:ENV_\w+|k\w*Variable\w*|kEnv\w+)(?:\[\])?\s*=\s*"' + _NAME + '"'),
@@ -29,14 +31,20 @@ _SHELL_READS = (re.compile(r"\$\{" + _NAME + r":?-"),)
 #: Given by Bazel, the shell or the tests' own BUILD files: nobody sets these by hand.
 GIVEN = {
     "AARCH64_FILES",
+    "AARCH64_SYSROOT",
     "BAZEL_REAL",
     "BUILD_WORKING_DIRECTORY",
     "BUILD_WORKSPACE_DIRECTORY",
+    "CPU",
+    "GLIBCXX_FLOOR",
+    "GLIBC_FLOOR",
     "HOME",
+    "PROGRAMS",
     "TESTBRIDGE_TEST_ONLY",
     "TEST_SRCDIR",
     "TEST_TMPDIR",
     "TEST_WORKSPACE",
+    "TORCH_MINORS",
     "TRTSCOPE_ENGINE_STATE_H",
     "TRTSCOPE_FAKES",
     "TRTSCOPE_MAKE_TRACE",
@@ -44,6 +52,7 @@ GIVEN = {
     "TRTSCOPE_RUNNER",
     "TRTSCOPE_RUN_ENGINE",
     "TRTSCOPE_TEST_PROGRAMS",
+    "WHEEL",
     "XML_OUTPUT_FILE",
 }
 #: What these read is said where they are.
@@ -72,7 +81,7 @@ def reads_of_the_tree() -> dict[str, str]:
         if name.startswith(ELSEWHERE) or not path.is_file():
             continue
         shell = is_shell(path)
-        if not shell and path.suffix not in {".bzl", ".cc", ".h", ".py"}:
+        if not shell and path.suffix not in {".bazel", ".bzl", ".cc", ".h", ".py"}:
             continue
         if path.name == Path(__file__).name:
             continue
