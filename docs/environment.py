@@ -71,7 +71,16 @@ BUILDING = (
         "BAZEL_OFFLINE_HOME",
         "Where `tools/bazel` installs Bazel; `bazel-offline` in the user's cache when unset.",
     ),
-    Variable("DEBIAN_MIRROR", "The Debian archive from which `tools/bazel` installs Bazel."),
+    Variable(
+        "DEBIAN_MIRROR",
+        "The Debian archive of `tools/bazel`'s Bazel and of the sysroots; by default the machine's "
+        "own.",
+    ),
+    Variable(
+        "DRIVE_OS_SYSROOT",
+        "With `--repo_env=`: an SDK's sysroot for aarch64, in the place of Debian 11's; not below "
+        "`/tmp`, which the sandbox hides.",
+    ),
     Variable("PYTHON", "The Python that `tools/bazel` installs Bazel with."),
     Variable("TRTSCOPE_BAZEL_STARTUP", "Startup options for the Bazel that `tools/lint` runs."),
     Variable("TRTSCOPE_SOAK_SECONDS", "How long the soak and concurrency tests run."),
@@ -84,5 +93,4 @@ BUILDING = (
     ),
     Variable("CUDA_INCLUDE", "CUDA's headers for the same; `/usr/local/cuda/include` when unset."),
     Variable("QEMU_AARCH64", "The qemu that runs aarch64 tests."),
-    Variable("AARCH64_SYSROOT", "The system root of aarch64 tests."),
 )

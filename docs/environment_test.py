@@ -19,6 +19,8 @@ _NAME = r"([A-Z][A-Z0-9_]{2,})"
 #: How sources name a variable that they read.
 _READS = (
     re.compile(r'\bgetenv\(\s*"' + _NAME + '"'),
+    # Of a repository rule, or as an attribute of one.
+    re.compile(r'\boverride\s*=\s*"' + _NAME + '"'),
     re.compile(r"\benviron(?:\.get\(|\.pop\(|\[)\s*\"" + _NAME + '"'),
     # A name that reaches getenv through a constant or an argument.
     re.compile(r'\b(?:ENV_\w+|k\w*Variable\w*|kEnv\w+)(?:\[\])?\s*=\s*"' + _NAME + '"'),
@@ -29,10 +31,12 @@ _SHELL_READS = (re.compile(r"\$\{" + _NAME + r":?-"),)
 #: Given by Bazel, the shell or the tests' own BUILD files: nobody sets these by hand.
 GIVEN = {
     "AARCH64_FILES",
+    "AARCH64_SYSROOT",
     "BAZEL_REAL",
     "BUILD_WORKING_DIRECTORY",
     "BUILD_WORKSPACE_DIRECTORY",
     "FAKE_NVTX",
+    "CPU",
     "GLIBCXX_FLOOR",
     "GLIBC_FLOOR",
     "HOME",
@@ -79,7 +83,7 @@ def reads_of_the_tree() -> dict[str, str]:
         if name.startswith(ELSEWHERE) or not path.is_file():
             continue
         shell = is_shell(path)
-        if not shell and path.suffix not in {".bzl", ".cc", ".h", ".py"}:
+        if not shell and path.suffix not in {".bazel", ".bzl", ".cc", ".h", ".py"}:
             continue
         if path.name == Path(__file__).name:
             continue

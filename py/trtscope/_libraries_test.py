@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,25 @@ def test_only_what_is_optional_and_missing_is_explained(monkeypatch: pytest.Monk
     assert explain(ModuleNotFoundError("No module", name="elsewhere")) is None
     # There, but something inside of it is not: that is not our sentence to say.
     assert explain(ModuleNotFoundError("No module", name="torch.nothing")) is None
+
+
+def test_beside_another_runtime_there_is_one_sentence() -> None:
+    """As after `import torch_tensorrt`, which registers these names."""
+    script = (
+        "import sys, torch\n"
+        "library = torch.library.Library('tensorrt', 'DEF')\n"
+        "library.define('execute_engine(Tensor[] inputs, Tensor engine) -> Tensor[]')\n"
+        "import trtscope\n"
+        "trtscope.set_profile_level('phases')\n"
+        "from trtscope.cli import main\n"
+        "print(main(['doctor']))\n"
+        "trtscope.load_library()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    sentence = (
+        "trtscope cannot be loaded into this process: another library (Torch-TensorRT's runtime?) "
+        "has already registered torch.ops.tensorrt; load one of the two"
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"ImportError: {sentence}"
+    assert f"problem: {sentence}\n1\n" in done.stdout

@@ -11,8 +11,10 @@ import numpy as np
 import programs
 import pytest
 import torch
+from elftools.elf.elffile import ELFFile
 from emulator import emulate
 from programs import MIXED_INPUT, Mixed
+from symbol_versions import asked, too_new
 
 from trtscope.executorch import read_timeline
 
@@ -40,6 +42,16 @@ def test_it_holds_what_it_says(bundle: Path) -> None:
     targets = json.loads((bundle / "targets.json").read_text())
     assert targets["drive_os_6_aarch64"]["tensorrt"] == ["libnvinfer.so.8"]
     assert "linux_x86_64_cuda" not in targets
+
+
+def test_it_asks_for_symbols_of_debian_11_alone(bundle: Path) -> None:
+    ours = [bundle / "bin" / "runner", *(bundle / "lib").glob("libtrtscope_*.so")]
+    for path in ours:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            assert elf.get_machine_arch() == "AArch64"
+            assert any(version.startswith("GLIBC_2.") for version in asked(elf))
+            assert too_new(elf) == set(), path.name
 
 
 def test_its_script_says_how_it_is_used(bundle: Path) -> None:

@@ -16,7 +16,7 @@ HOST = Path("core/engine/host")
 def test_units(test: Path, tmp_path: Path) -> None:
     result = emulate(
         test,
-        LD_LIBRARY_PATH=os.fspath(together(tmp_path / "executorch", "libexecutorch*.so")),
+        TRTSCOPE_EXECUTORCH_LIB=os.fspath(together(tmp_path / "executorch", "libexecutorch*.so")),
         TRTSCOPE_PLUGIN_DIR=os.fspath(HOST),
         TRTSCOPE_TEST_PROGRAMS=os.fspath(HOST / "programs"),
         TEST_TMPDIR=os.fspath(tmp_path),

@@ -18,18 +18,11 @@ from auditwheel.libc import Libc
 from auditwheel.wheel_abi import analyze_wheel_abi
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
+from symbol_versions import FLOORS, as_numbers, asked, too_new
 
 WHEEL = Path(os.environ["WHEEL"])
+CPU = os.environ["CPU"]
 MINORS = [minor.replace(".", "_") for minor in os.environ["TORCH_MINORS"].split()]
-#: Prefix of symbol versions -> the newest one that may be asked for: those of Debian 11.
-FLOORS = {
-    "GLIBC": os.environ["GLIBC_FLOOR"],
-    "GLIBCXX": os.environ["GLIBCXX_FLOOR"],
-    "CXXABI": "1.3.12",
-    "GCC": "7.0.0",
-}
-
 #: Library -> where it looks for others.
 LIBRARIES = {
     "libtrtscope_core.so": [],
@@ -91,31 +84,19 @@ def dynamic(elf: ELFFile) -> DynamicSection:
     return section
 
 
-def as_numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
-
-
 def test_the_libraries_are_these_alone(files: dict[str, bytes]) -> None:
     elf = {name for name, data in files.items() if data.startswith(b"\x7fELF")}
     assert elf == {f"trtscope/lib/{name}" for name in LIBRARIES}
+    machines = {"aarch64": "AArch64", "x86_64": "x64"}
+    assert {library(files, name).get_machine_arch() for name in LIBRARIES} == {machines[CPU]}
     assert not [name for name in files if ".so" in name and name not in elf]
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_symbol_versions_are_those_of_debian_11(files: dict[str, bytes], name: str) -> None:
     elf = library(files, name)
-    asked = {
-        auxiliary.name
-        for section in elf.iter_sections()
-        if isinstance(section, GNUVerNeedSection)
-        for _, versions in section.iter_versions()
-        for auxiliary in versions
-    }
-    assert any(version.startswith("GLIBC_2.") for version in asked)
-    for version in asked:
-        prefix, _, number = version.partition("_")
-        assert prefix in FLOORS, f"{name} asks for {version}, of a library that nobody expected"
-        assert as_numbers(number) <= as_numbers(FLOORS[prefix]), f"{name} asks for {version}"
+    assert any(version.startswith("GLIBC_2.") for version in asked(elf))
+    assert too_new(elf) == set()
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -137,10 +118,10 @@ def test_nothing_tells_where_it_was_built(files: dict[str, bytes]) -> None:
 
 def test_auditwheel_agrees_with_the_platform_tag() -> None:
     *_, platform = WHEEL.stem.split("-")
-    assert platform == f"manylinux_{FLOORS['GLIBC'].replace('.', '_')}_x86_64"
+    assert platform == f"manylinux_{FLOORS['GLIBC'].replace('.', '_')}_{CPU}"
     found = analyze_wheel_abi(
         Libc.GLIBC,
-        Architecture.x86_64,
+        Architecture(CPU),
         WHEEL,
         frozenset(EXTERNAL),
         disable_isa_ext_check=False,
@@ -148,7 +129,7 @@ def test_auditwheel_agrees_with_the_platform_tag() -> None:
     )
     allowed = as_numbers(FLOORS["GLIBC"])
     for policy in (found.sym_policy, found.ref_policy, found.overall_policy):
-        kind, _, version = policy.name.removesuffix("_x86_64").partition("_")
+        kind, _, version = policy.name.removesuffix(f"_{CPU}").partition("_")
         assert kind == "manylinux", policy.name
         assert as_numbers(version.replace("_", ".")) <= allowed, policy.name
 

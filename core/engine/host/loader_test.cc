@@ -4,7 +4,6 @@
 #include "core/engine/host/loader.h"
 
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -62,11 +61,14 @@ TEST_F(LoaderTest, SaysWhereItLookedForThePlugin) {
 
 TEST_F(LoaderTest, SaysWhichLibraryOfThePackageIsMissing) {
   Touch("libtrtscope_host.so");
-  // Any library will do for the one that is there.
-  Dl_info libc;
-  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&gnu_get_libc_version), &libc), 0);
-  fs::remove(folder_ / "libexecutorch.so");
-  fs::create_symlink(fs::canonical(libc.dli_fname), folder_ / "libexecutorch.so");
+  // Any library will do for the one that is there.  A copy: under an emulator a link would lead to
+  // where the machine that emulates has none.
+  void* const libm = dlopen("libm.so.6", RTLD_NOW);
+  ASSERT_NE(libm, nullptr);
+  Dl_info info;
+  ASSERT_NE(dladdr(dlsym(libm, "cos"), &info), 0);
+  fs::copy_file(fs::canonical(info.dli_fname), folder_ / "libexecutorch.so",
+                fs::copy_options::overwrite_existing);
   EXPECT_EXIT(
       {
         setenv(kPluginDirVariable, folder_.c_str(), 1);
