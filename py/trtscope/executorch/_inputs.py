@@ -101,10 +101,7 @@ class MethodInputs:
         dtype = str(value.dtype).removeprefix("torch.")
         if value.dim() != len(planned.sizes) or (planned.dtype and dtype != planned.dtype):
             raise self._refusal(index, f"is {_came(value)}; expected {planned}")
-        if value.is_contiguous() or (
-            value.dim() == 4 and value.is_contiguous(memory_format=torch.channels_last)
-        ):
-            return value
+        # Channels-last too: ExecuTorch takes it, and reads its numbers in the planned order.
         return value.contiguous()
 
     def _refusal(self, index: int, what: str) -> TrtscopeError:
@@ -118,7 +115,7 @@ class MethodInputs:
 def _planned(metadata: MethodMeta, index: int) -> _Tensor | None:
     try:
         info = metadata.input_tensor_meta(index)
-    except RuntimeError:
+    except (RuntimeError, IndexError):
         return None  # it is no tensor
     return _Tensor(_DTYPES.get(int(info.dtype())), tuple(info.sizes()))
 
