@@ -7,6 +7,7 @@
 
 #include "core/engine/json_dims.h"
 #include "core/engine/plan.h"
+#include "executorch_backend/little_endian.h"
 
 namespace trtscope::executorch_backend {
 namespace {
@@ -29,22 +30,6 @@ constexpr size_t kMaxBindings = 1 << 16;
 
 std::string_view Text(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// Octet by octet: the same on every machine, at any alignment.
-template <typename T>
-T ReadLittleEndian(Bytes bytes, size_t at) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    value =
-        static_cast<T>(value | static_cast<T>(std::to_integer<uint8_t>(bytes[at + i])) << (8 * i));
-  }
-  return value;
-}
-
-template <typename T>
-void WriteLittleEndian(T value, std::byte* out) {
-  for (size_t i = 0; i < sizeof(T); ++i) out[i] = static_cast<std::byte>(value >> (8 * i));
 }
 
 Status Bad(const std::string& field, const std::string& what) {

@@ -21,6 +21,17 @@ device::DeviceId FromExecuTorch(::executorch::runtime::etensor::Device device);
 enum class Stage { kInit, kExecute };
 ::executorch::runtime::Error ToError(StatusCode code, Stage stage);
 
+/// The sizes of a tensor; cut where a Dims ends.
+template <typename Sizes>
+engine::Dims DimsOf(const Sizes& sizes) {
+  engine::Dims dims;
+  for (const auto size : sizes) {
+    if (dims.rank == engine::Dims::kMaxRank) break;
+    dims[dims.rank++] = size;
+  }
+  return dims;
+}
+
 /// Name of the type, such as "Float", for messages.
 const char* TypeName(::executorch::aten::ScalarType type);
 

@@ -62,12 +62,6 @@ Status CheckBinding(const IoBinding& binding, const TensorInfo& info, const std:
   return OkStatus();
 }
 
-Dims DimsOf(const et::etensor::Tensor& tensor) {
-  Dims dims;
-  for (const auto size : tensor.sizes()) dims[dims.rank++] = size;
-  return dims;
-}
-
 device::CopyKind KindOf(device::DeviceId to, device::DeviceId from) {
   if (to.type == from.type) return device::CopyKind::kDeviceToDevice;
   return to.type == device::DeviceType::kHost ? device::CopyKind::kDeviceToHost
@@ -276,7 +270,7 @@ Result<TensorView> Delegate::ViewOf(const EValue* value, const TensorInfo& info,
   TensorView view;
   view.data = const_cast<void*>(tensor.const_data_ptr());
   view.dtype = *type;
-  view.shape = DimsOf(tensor);
+  view.shape = DimsOf(tensor.sizes());
   view.device = FromExecuTorch(tensor.device());
   return view;
 }
@@ -340,7 +334,7 @@ Status Delegate::StageInput(engine::Executor::Call& call, size_t position,
 
 Status Delegate::Resize(EValue* value, const Dims& shape, const std::string& label) const {
   et::etensor::Tensor& tensor = value->toTensor();
-  if (DimsOf(tensor) == shape) return OkStatus();
+  if (DimsOf(tensor.sizes()) == shape) return OkStatus();
   std::array<::executorch::aten::SizesType, Dims::kMaxRank> sizes{};
   for (int d = 0; d < shape.rank; ++d) {
     if (shape[d] < 0 || shape[d] > std::numeric_limits<::executorch::aten::SizesType>::max()) {
@@ -353,7 +347,8 @@ Status Delegate::Resize(EValue* value, const Dims& shape, const std::string& lab
       et::resize_tensor(tensor, {sizes.data(), static_cast<size_t>(shape.rank)});
   if (error == et::Error::Ok) return OkStatus();
   return InvalidArgument(label + ": the engine gives shape " + ToString(shape) +
-                         ", but the program planned a tensor of shape " + ToString(DimsOf(tensor)) +
+                         ", but the program planned a tensor of shape " +
+                         ToString(DimsOf(tensor.sizes())) +
                          " that cannot become it: export with bounds "
                          "that cover it");
 }
@@ -387,7 +382,7 @@ Status Delegate::BindOutput(engine::Executor::Call& call, size_t position) {
     return call.UseAllocator(output.index, output.unknown.get());
   }
   et::etensor::Tensor& tensor = output.value->toTensor();
-  if (DimsOf(tensor) != shape) {
+  if (DimsOf(tensor.sizes()) != shape) {
     TRTSCOPE_RETURN_IF_ERROR(Resize(output.value, shape, OutputLabel(position)));
   }
   output.data = tensor.mutable_data_ptr();
@@ -518,7 +513,7 @@ std::string Delegate::Describe(device::StreamRef stream) const {
   shapes += " ->";
   for (const Io& output : outputs_) {
     shapes += " " + executor_->output(output.index).name;
-    if (output.value != nullptr) shapes += ToString(DimsOf(output.value->toTensor()));
+    if (output.value != nullptr) shapes += ToString(DimsOf(output.value->toTensor().sizes()));
   }
   std::array<char, 32> handle{};
   std::snprintf(handle.data(), handle.size(), "%p", stream.handle);

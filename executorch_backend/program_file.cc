@@ -9,8 +9,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <string_view>
 #include <system_error>
+
+#include "executorch_backend/little_endian.h"
 
 namespace trtscope::executorch_backend {
 namespace {
@@ -44,14 +47,6 @@ std::string Shown(std::string_view octets) {
   return "'" + text + "'";
 }
 
-uint64_t LittleEndian(std::string_view octets, size_t at, size_t size) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < size; ++i) {
-    value |= static_cast<uint64_t>(static_cast<uint8_t>(octets[at + i])) << (8 * i);
-  }
-  return value;
-}
-
 Status CheckHead(const std::string& path, std::string_view head, uint64_t file_size) {
   if (head.size() < kHeaderAt || head.substr(kMagicAt, 2) != "ET") {
     return DataLoss(path + ": is no ExecuTorch program: it begins with " +
@@ -59,12 +54,13 @@ Status CheckHead(const std::string& path, std::string_view head, uint64_t file_s
                     ", expected 'ET' and a version after 4 octets");
   }
   if (head.size() < kHeadSize || head.substr(kHeaderAt, 4) != "eh00") return OkStatus();
-  const uint64_t tables = LittleEndian(head, kTablesSizeAt, 8);
-  const uint64_t segments = LittleEndian(head, kSegmentsAt, 8);
-  const uint64_t segments_size =
-      LittleEndian(head, kHeaderLengthAt, 4) < kHeaderLengthWithSegmentsSize
-          ? 0
-          : LittleEndian(head, kSegmentsSizeAt, 8);
+  const auto octets = std::as_bytes(std::span(head));
+  const auto tables = ReadLittleEndian<uint64_t>(octets, kTablesSizeAt);
+  const auto segments = ReadLittleEndian<uint64_t>(octets, kSegmentsAt);
+  const auto length = ReadLittleEndian<uint32_t>(octets, kHeaderLengthAt);
+  const uint64_t segments_size = length < kHeaderLengthWithSegmentsSize
+                                     ? 0
+                                     : ReadLittleEndian<uint64_t>(octets, kSegmentsSizeAt);
   if (tables > file_size || segments > file_size || segments_size > file_size - segments) {
     return DataLoss(path + ": is damaged or cut short: it has " + std::to_string(file_size) +
                     " octets, and by its header " + std::to_string(tables) +

@@ -42,10 +42,10 @@ using ::executorch::extension::Module;
 using ::executorch::extension::TensorPtr;
 
 // An error of ExecuTorch's as a message; the delegate's own message where the failure is its.
-Status Failed(const std::string& what, et::Error error) {
+Status Failed(const std::string& what, et::Error error, const std::string& more = "") {
   std::string message = what + ": " + et::to_string(error);
   if (*LastError() != '\0') message += std::string(": ") + LastError();
-  return Internal(std::move(message));
+  return Internal(message + more);
 }
 
 Status SetOptions(const RunnerFlags& flags, std::vector<et::BackendOption>& options) {
@@ -73,14 +73,6 @@ Status SetOptions(const RunnerFlags& flags, std::vector<et::BackendOption>& opti
   return OkStatus();
 }
 
-engine::Dims PlannedShape(const et::TensorInfo& planned) {
-  engine::Dims shape;
-  for (const int32_t size : planned.sizes()) {
-    if (shape.rank < engine::Dims::kMaxRank) shape[shape.rank++] = size;
-  }
-  return shape;
-}
-
 // The first input of a call whose shape is not the planned one, for when the call failed: such a
 // shape may be right, and the metadata does not say which sizes vary.
 std::string UnlikePlanned(const et::MethodMeta& meta, const std::vector<TensorPtr>& inputs) {
@@ -91,10 +83,8 @@ std::string UnlikePlanned(const et::MethodMeta& meta, const std::vector<TensorPt
         std::equal(sizes.begin(), sizes.end(), planned->sizes().begin(), planned->sizes().end())) {
       continue;
     }
-    engine::Dims shape;
-    for (const auto size : sizes) shape[shape.rank++] = size;
-    return "; input " + std::to_string(i) + " has shape " + ToString(shape) +
-           ", the program planned for " + ToString(PlannedShape(*planned)) + " at most";
+    return "; input " + std::to_string(i) + " has shape " + ToString(DimsOf(sizes)) +
+           ", the program planned for " + ToString(DimsOf(planned->sizes())) + " at most";
   }
   return "";
 }
@@ -118,7 +108,7 @@ Result<TensorPtr> MakeInput(const et::TensorInfo& planned, size_t index, FileTen
     if (file->shape) {
       if (static_cast<size_t>(file->shape->rank) != planned.sizes().size()) {
         return InvalidArgument(label + ": " + path + " has shape " + ToString(*file->shape) +
-                               ", the program takes " + ToString(PlannedShape(planned)));
+                               ", the program takes " + ToString(DimsOf(planned.sizes())));
       }
       sizes.clear();
       for (int d = 0; d < file->shape->rank; ++d) {
@@ -200,10 +190,8 @@ Status CheckMethod(Module& module, const RunnerFlags& flags) {
   return InvalidArgument(flags.model + ": has no method '" + flags.method + "'; it has " + known);
 }
 
-// What a profile that was asked for lacks.
-Status CheckProfile(const RunnerFlags& flags) {
-  const std::vector<std::string> problems = profiling::Problems();
-  if (!problems.empty()) return Internal(problems.front());
+// Whether a filter left anything of the profile that was asked for.
+Status CheckMeasured(const RunnerFlags& flags) {
   if (flags.profile_filter.empty() || flags.profile_level.empty()) return OkStatus();
   for (const auto& engine : profiling::EngineTable::Get().All()) {
     if (engine->Copy().calls != 0) return OkStatus();
@@ -222,10 +210,8 @@ Status WriteOutputs(const std::vector<et::EValue>& outputs, const std::string& f
       return Unsupported(path + ": a tensor of type " + TypeName(tensor.scalar_type()) +
                          " cannot be written");
     }
-    engine::Dims shape;
-    for (const auto size : tensor.sizes()) shape[shape.rank++] = size;
     TRTSCOPE_RETURN_IF_ERROR(
-        WriteNpy(path, *type, shape,
+        WriteNpy(path, *type, DimsOf(tensor.sizes()),
                  {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()}));
   }
   return OkStatus();
@@ -260,9 +246,7 @@ Status Run(const RunnerFlags& flags) {
       error != et::Error::Ok) {
     return Failed("load-time options", error);
   }
-  if (et::Error error = module.load(); error != et::Error::Ok) {
-    return Failed(flags.model, error);
-  }
+  if (et::Error error = module.load(); error != et::Error::Ok) return Failed(flags.model, error);
   TRTSCOPE_RETURN_IF_ERROR(CheckMethod(module, flags));
   if (et::Error error = module.load_method(flags.method, nullptr, nullptr, &map);
       error != et::Error::Ok) {
@@ -286,8 +270,8 @@ Status Run(const RunnerFlags& flags) {
     auto result = module.execute(flags.method, inputs);
     const int64_t end = profiling::NowNs();
     if (!result.ok()) {
-      const Status failed = Failed(flags.model + ": call " + std::to_string(i), result.error());
-      return Internal(std::string(failed.message()) + UnlikePlanned(*meta, tensors));
+      return Failed(flags.model + ": call " + std::to_string(i), result.error(),
+                    UnlikePlanned(*meta, tensors));
     }
     if (i >= flags.warmup) times.push_back(end - start);
     outputs = std::move(*result);
@@ -298,14 +282,15 @@ Status Run(const RunnerFlags& flags) {
               static_cast<double>(times.front()) / 1e6, static_cast<double>(times.back()) / 1e6);
   if (!flags.outputs.empty()) TRTSCOPE_RETURN_IF_ERROR(WriteOutputs(outputs, flags.outputs));
   if (tracer != nullptr) TRTSCOPE_RETURN_IF_ERROR(WriteEtdump(*tracer, flags.etdump));
-  const Status measured = CheckProfile(flags);
+  const Status measured = CheckMeasured(flags);
   if (!flags.profile_level.empty() && measured.ok()) {
     std::printf("%s", profiling::TimingTable().c_str());
   }
   module.unload_method(flags.method);
   const std::string files = profiling::FlushTraces();
   if (!files.empty()) std::printf("traces:\n%s", files.c_str());
-  return measured.ok() ? CheckProfile(flags) : measured;
+  const std::vector<std::string> problems = profiling::Problems();
+  return problems.empty() ? measured : Internal(problems.front());
 }
 
 }  // namespace

@@ -117,12 +117,9 @@ def __getattr__(name: str) -> Any:
         return import_module("trtscope._libraries").load_torch
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        value = getattr(import_module(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
-    except ModuleNotFoundError as error:
-        from trtscope._needs import explain
+    from trtscope._needs import import_for_user
 
-        raise explain(error) or error from error
+    value = getattr(import_for_user(f"trtscope.{_HOMES.get(name, '_profile')}"), name)
     globals()[name] = value
     return value
 

@@ -60,7 +60,7 @@ def describe_inputs(
         entry: dict[str, Any] = {
             "name": str(name),
             "keyword": keyword,
-            "dtype": _text(fake.dtype),
+            "dtype": dtype_text(fake.dtype),
             "device": fake.device.type,
             "shape": list(example.shape),
             "bounds": [list(_size_bounds(program, size)) for size in fake.shape],
@@ -132,7 +132,7 @@ class _Input:
             str(low) if low == high else f"{low}..{'' if high is None else high}"
             for low, high in self.bounds
         ]
-        return f"{_text(self.dtype)}[{', '.join(sizes)}]"
+        return f"{dtype_text(self.dtype)}[{', '.join(sizes)}]"
 
 
 class InputCheck:
@@ -268,8 +268,7 @@ class InputCheck:
             and (high is None or size <= high)
             for size, (low, high) in zip(shape, known.bounds, strict=True)
         ):
-            came = f"{_text(value.dtype)}[{', '.join(str(s) for s in shape)}]"
-            raise self._refusal(known, f"is {came}; expected {known}")
+            raise self._refusal(known, f"is {tensor_text(value)}; expected {known}")
         if known.device is not None and value.device.type != known.device:
             raise self._refusal(known, f"is on {value.device}; expected it on {known.device}")
 
@@ -294,8 +293,14 @@ class InputCheck:
         return TrtscopeError(f"{self._package}: input {known.name!r} {what}")
 
 
-def _text(dtype: torch.dtype) -> str:
+def dtype_text(dtype: torch.dtype) -> str:
+    """``float32``."""
     return str(dtype).removeprefix("torch.")
+
+
+def tensor_text(tensor: torch.Tensor) -> str:
+    """``float32[3, 8]``."""
+    return f"{dtype_text(tensor.dtype)}[{', '.join(map(str, tensor.shape))}]"
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -83,6 +83,11 @@ def torch_minors() -> list[str]:
     return sorted(found, key=lambda minor: [int(part) for part in minor.split(".")])
 
 
+def half_of(minor: str) -> str:
+    """The name under ``folders()`` of the library for a torch minor."""
+    return f"torch_{minor.replace('.', '_')}/{TORCH}"
+
+
 def torch_half(version: str) -> str:
     """The name under ``folders()`` of the library for a torch version.
 
@@ -96,7 +101,7 @@ def torch_half(version: str) -> str:
             f"torch {version} is installed; this trtscope runs .pt2 packages with torch "
             f"{', '.join(supported) or '(none: this installation of trtscope is not whole)'}"
         )
-    return f"torch_{minor.replace('.', '_')}/{TORCH}"
+    return half_of(minor)
 
 
 def runtime_folders() -> list[Path]:

@@ -7,7 +7,9 @@ sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 
 from trtscope._errors import MissingPackageError
 
@@ -53,6 +55,18 @@ def require(*packages: str) -> None:
     for package in packages:
         if not is_installed(package):
             raise MissingPackageError(sentence(package))
+
+
+def import_for_user(module: str) -> ModuleType:
+    """Imports a module of this package when a user first asks for what is in it.
+
+    Raises:
+        MissingPackageError: it needs one of ``NEEDS`` that is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise explain(error) or error from error
 
 
 def explain(error: ImportError) -> MissingPackageError | None:

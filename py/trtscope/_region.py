@@ -12,6 +12,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from trtscope._errors import CompileError
 from trtscope._graph import dim_text, expression, expression_text, is_symbolic, value_of
+from trtscope._inputs import dtype_text
 from trtscope._metadata import Arithmetic, Metadata, TensorSpec, evaluate
 from trtscope._metadata import Dim as Dimension
 from trtscope._partition import Group, baked_inputs
@@ -113,9 +114,7 @@ def _bounds(program: ExportedProgram, symbol: Any) -> tuple[int, int | None]:
 
 def _spec(name: str, node: Node) -> TensorSpec:
     value = value_of(node)
-    return TensorSpec(
-        name, str(value.dtype).removeprefix("torch."), tuple(dim_text(d) for d in value.shape)
-    )
+    return TensorSpec(name, dtype_text(value.dtype), tuple(dim_text(d) for d in value.shape))
 
 
 def extract(program: ExportedProgram, region: Region) -> ExportedProgram:

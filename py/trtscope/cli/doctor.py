@@ -11,7 +11,6 @@ from typing import Any
 import trtscope
 from trtscope import _libraries
 from trtscope._errors import TrtscopeError
-from trtscope._libraries import torch_minors
 from trtscope._needs import NEEDS, is_installed, sentence
 from trtscope.cli._text import printable, table
 
@@ -89,7 +88,7 @@ def examine() -> dict[str, Any]:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             versions[name] = "not installed"
-    halves = [f"torch_{minor.replace('.', '_')}/{_libraries.TORCH}" for minor in torch_minors()]
+    halves = [_libraries.half_of(minor) for minor in _libraries.torch_minors()]
     libraries = {}
     for name in (_libraries.CORE, *halves, _libraries.HOST, _libraries.EXECUTORCH):
         found = _libraries.find(name)

@@ -143,10 +143,7 @@ def _text(package: Package, described: dict[str, Any]) -> str:
             ),
         ]
     for engine in readable:
-        lines += ["", name(engine["id"])]
-        for what in ("inputs", "outputs"):
-            for tensor in engine.get(what, ()):
-                lines.append(f"  {what[:-1]:6} {name(tensor['name'])}{_type(tensor)}")
+        lines += bindings_text(engine)
         for symbol, (low, high) in engine.get("symbols", {}).items():
             lines.append(f"  {name(symbol)} = {low}..{'' if high is None else high}")
     for engine in engines:
@@ -155,6 +152,15 @@ def _text(package: Package, described: dict[str, Any]) -> str:
             lines += ["", f"{name(label)}: {printable(engine['error'])}"]
     lines += [f"\nmissing: {printable(missing)}" for missing in package.missing]
     return "\n".join(lines)
+
+
+def bindings_text(engine: dict[str, Any]) -> list[str]:
+    """Lines of an engine's id and of its inputs and outputs, as far as they are known."""
+    lines = ["", name(engine["id"])]
+    for what in ("inputs", "outputs"):
+        for tensor in engine.get(what, ()):
+            lines.append(f"  {what[:-1]:6} {name(tensor['name'])}{_type(tensor)}")
+    return lines
 
 
 def _builder(engine: dict[str, Any]) -> str:
@@ -166,4 +172,5 @@ def _builder(engine: dict[str, Any]) -> str:
 
 
 def _type(tensor: dict[str, Any]) -> str:
-    return f"  {tensor['dtype']}{shape(tensor['shape'])}" if "dtype" in tensor else ""
+    known = {"dtype", "shape"} <= tensor.keys()
+    return f"  {tensor['dtype']}{shape(tensor['shape'])}" if known else ""

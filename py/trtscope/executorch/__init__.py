@@ -56,17 +56,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
+    from trtscope._needs import import_for_user
     from trtscope._progress import quiet
 
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        with quiet():  # what ExecuTorch imports says which GPU libraries it does without
-            module = import_module(f"{__name__}.{_HOMES[name]}")
-    except ModuleNotFoundError as error:
-        from trtscope._needs import explain
-
-        raise explain(error) or error from error
+    with quiet():  # what ExecuTorch imports says which GPU libraries it does without
+        module = import_for_user(f"{__name__}.{_HOMES[name]}")
     return getattr(module, name)

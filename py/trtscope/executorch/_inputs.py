@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import TrtscopeError
+from trtscope._inputs import dtype_text, tensor_text
 
 if TYPE_CHECKING:
     from executorch.runtime import MethodMeta
@@ -59,7 +60,9 @@ class MethodInputs:
         """
         for i, (planned, value) in enumerate(zip(self._planned, inputs, strict=True)):
             if planned is not None and tuple(value.shape) != planned.sizes:
-                return f"input {i} is {_came(value)}; the program planned for {planned} at most"
+                return (
+                    f"input {i} is {tensor_text(value)}; the program planned for {planned} at most"
+                )
         return ""
 
     def made_up(self) -> list[Any]:
@@ -89,7 +92,7 @@ class MethodInputs:
         planned = self._planned[index]
         if planned is None:
             if isinstance(value, torch.Tensor):
-                raise self._refusal(index, f"is {_came(value)}; expected a number, no tensor")
+                raise self._refusal(index, f"is {tensor_text(value)}; expected a number, no tensor")
             return value
         if not isinstance(value, torch.Tensor):
             raise self._refusal(
@@ -98,9 +101,9 @@ class MethodInputs:
         if value.layout != torch.strided or value.device.type == "meta":
             where = "meta" if value.device.type == "meta" else value.layout
             raise self._refusal(index, f"is a {where} tensor; expected a dense one, {planned}")
-        dtype = str(value.dtype).removeprefix("torch.")
-        if value.dim() != len(planned.sizes) or (planned.dtype and dtype != planned.dtype):
-            raise self._refusal(index, f"is {_came(value)}; expected {planned}")
+        wrong_type = planned.dtype is not None and dtype_text(value.dtype) != planned.dtype
+        if wrong_type or value.dim() != len(planned.sizes):
+            raise self._refusal(index, f"is {tensor_text(value)}; expected {planned}")
         # Channels-last too: ExecuTorch takes it, and reads its numbers in the planned order.
         return value.contiguous()
 
@@ -118,8 +121,3 @@ def _planned(metadata: MethodMeta, index: int) -> _Tensor | None:
     except (RuntimeError, IndexError):
         return None  # it is no tensor
     return _Tensor(_DTYPES.get(int(info.dtype())), tuple(info.sizes()))
-
-
-def _came(value: Any) -> str:
-    dtype = str(value.dtype).removeprefix("torch.")
-    return f"{dtype}[{', '.join(map(str, value.shape))}]"

@@ -8,8 +8,8 @@ from typing import Any
 
 from trtscope import _libraries
 from trtscope._errors import TrtscopeError
-from trtscope.cli._text import name, octets, printable, shape, table
-from trtscope.cli.inspect import engine_id
+from trtscope.cli._text import name, octets, printable, table
+from trtscope.cli.inspect import bindings_text, engine_id
 from trtscope.executorch._blob import read_blob
 from trtscope.executorch._library import BACKEND, OPTION_KEYS
 from trtscope.executorch._program import Delegate, Method, read_program
@@ -104,11 +104,7 @@ def text(described: dict[str, Any]) -> str:
             ),
         ]
     for _, engine in readable:
-        lines += ["", name(engine["id"])]
-        for what in ("inputs", "outputs"):
-            for tensor in engine[what]:
-                kind = f"  {tensor['dtype']}{shape(tensor['shape'])}" if "shape" in tensor else ""
-                lines.append(f"  {what[:-1]:6} {name(tensor['name'])}{kind}")
+        lines += bindings_text(engine)
     for method, engine in engines:
         if "error" in engine:
             lines += ["", f"method {name(method['name'])}: {printable(engine['error'])}"]

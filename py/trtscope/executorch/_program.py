@@ -93,7 +93,7 @@ class _Reader:
             self._text(spec, _KEY, f"{where}: an option's name"): bytes(_octets(spec, _VALUE))
             for spec in _tables(delegate, _SPECS)
         }
-        reference = next(_table(delegate, _PROCESSED), None)
+        reference = _table(delegate, _PROCESSED)
         if reference is None:
             raise PackageError(f"{self._path}: {where}: a delegate of {backend} has no data")
         index = _number(reference, _INDEX, number_types.Uint32Flags)
@@ -147,9 +147,9 @@ def _octets(table: Table, field: int) -> memoryview:
     return memoryview(table.Bytes)[start : start + table.VectorLen(at)]
 
 
-def _table(table: Table, field: int) -> Iterator[Table]:
-    if at := _at(table, field):
-        yield Table(table.Bytes, table.Indirect(table.Pos + at))
+def _table(table: Table, field: int) -> Table | None:
+    at = _at(table, field)
+    return Table(table.Bytes, table.Indirect(table.Pos + at)) if at else None
 
 
 def _tables(table: Table, field: int) -> Iterator[Table]:
