@@ -41,6 +41,29 @@ def test_a_trace_is_written_once(small: Path, tmp_path: Path) -> None:
         trtscope.load(small).write_etdump(tmp_path / "none.etdp")
 
 
+def test_channels_last_inputs_give_the_same_numbers(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU()).eval()
+    x = torch.randn(2, 3, 6, 6)
+    edge = trtscope.executorch.lower(torch.export.export(model, (x,)), min_block_size=1)
+    runner = trtscope.load(trtscope.save(edge, tmp_path / "conv.pte"))
+    for value in (x, x.to(memory_format=torch.channels_last)):
+        torch.testing.assert_close(runner(value), model(x))
+
+
+def test_a_method_may_take_numbers(tmp_path: Path) -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: torch.Tensor, factor: int) -> torch.Tensor:
+            return (x * factor).relu()
+
+    x = torch.linspace(-1, 1, 8)
+    edge = trtscope.executorch.lower(torch.export.export(Scaled(), (x, 2)), min_block_size=1)
+    runner = trtscope.load(trtscope.save(edge, tmp_path / "scaled.pte"))
+    torch.testing.assert_close(runner(x, 2), Scaled()(x, 2))
+    with pytest.raises(trtscope.TrtscopeError, match=r"input 1 is float32\[8\]; expected a number"):
+        runner(x, x)
+
+
 def test_an_error_is_of_its_own_call(small: Path) -> None:
     with pytest.raises(trtscope.TrtscopeError, match="a host plan runs on the host"):
         trtscope.load(small, target_device="cuda:0")
