@@ -251,6 +251,7 @@ TEST(Backend, PhasesEmitsTheExpectedStableEventNames) {
     if (&event != &whole) inside += event.end - event.start;
   }
   EXPECT_LE(inside, whole.end - whole.start);
+  EXPECT_EQ(whole.metadata["method"], "forward");
   EXPECT_EQ(whole.metadata["stream"], "host default");
   EXPECT_EQ(whole.metadata["shapes"], "x[2, 8] -> y[2, 8]");
 

@@ -118,7 +118,7 @@ Result<std::unique_ptr<Delegate>> Delegate::Create(std::span<const std::byte> pr
   } else if (options.profile.level) {
     profile->SetOwnLevel(*options.profile.level);
   }
-  delegate->events_ = std::make_unique<EventLog>(profile->id());
+  delegate->events_ = std::make_unique<EventLog>(profile->id(), std::string(method));
   profile->SetObserver(delegate->events_.get());
   TRTSCOPE_ASSIGN_OR_RETURN(delegate->executor_,
                             engine::Executor::Create(std::move(engine), std::move(profile)));

@@ -44,6 +44,10 @@ TickPair ReadTickPair() {
   return best;
 }
 
+std::string Quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 uint64_t TicksAt(int64_t ns) {
@@ -60,9 +64,9 @@ std::string LayerEvent(std::string_view layer) {
   return name;
 }
 
-EventLog::EventLog(const std::string& engine_id)
-    : engine_id_(nlohmann::json(engine_id).dump(-1, ' ', true,
-                                                nlohmann::json::error_handler_t::replace)) {}
+EventLog::EventLog(const std::string& engine_id, const std::string& method)
+    : engine_id_(Quoted(engine_id)),
+      method_(method.empty() ? std::string() : ",\"method\":" + Quoted(method)) {}
 
 void EventLog::Keep(Record record) noexcept {
   if (waiting_.size() >= kMaxWaiting) {
@@ -87,7 +91,7 @@ void EventLog::OnCall(uint64_t call, int64_t start_ns, int64_t end_ns,
                       std::span<const profiling::CallRecorder::Span> phases, bool failed) noexcept {
   using profiling::Info;
   used_.clear();
-  std::string more = std::move(description_);
+  std::string more = method_ + description_;
   description_.clear();
   if (failed) more += ",\"failed\":true";
   if (dropped_ != 0) more += ",\"dropped\":" + std::to_string(dropped_);

@@ -12,8 +12,9 @@
 //
 // Every event carries a JSON object:
 //   {"clock": "host" or "gpu", "engine": id, "call": number}
-// and in it "stream" and "shapes" on the delegate event, "estimated": true where the start is an
-// estimate, and "failed": true where the call failed.
+// and in it "method", "stream" and "shapes" on the delegate event, "estimated": true where the
+// start is an estimate, and "failed": true where the call failed.  The method is there because a
+// trace of several methods does not say otherwise whose call is whose.
 
 #include <executorch/runtime/core/event_tracer.h>
 
@@ -40,7 +41,8 @@ class EventLog final : public profiling::CallObserver {
   /// Records that wait for a tracer beyond this many are dropped, and counted in the metadata.
   static constexpr size_t kMaxWaiting = 65536;
 
-  explicit EventLog(const std::string& engine_id);
+  /// `method` is empty where it is not known.
+  EventLog(const std::string& engine_id, const std::string& method);
 
   /// A call begins; `tracer` is null when nobody traces.
   void Begin(EventTracer* tracer) {
@@ -72,6 +74,7 @@ class EventLog final : public profiling::CallObserver {
            bool estimated, const std::string& more);
 
   const std::string engine_id_;  // quoted for JSON
+  const std::string method_;     // a JSON member that starts with a comma, or empty
   EventTracer* tracer_ = nullptr;
   std::string description_;
   std::vector<Record> waiting_;

@@ -68,8 +68,8 @@ def save_mixed(folder: Path, **options: object) -> Path:
 def save_methods(folder: Path, *names: str) -> Path:
     """One engine for each method, with weights of its own: ``Small(i)`` is method number i."""
     methods = {name: exported(Small(i), *SMALL_INPUTS) for i, name in enumerate(names)}
-    edge = trtscope.executorch.lower(methods, min_block_size=1, etrecord=False)
-    return trtscope.save(edge, folder / f"{'_'.join(names)}.pte")
+    edge = trtscope.executorch.lower(methods, min_block_size=1)
+    return trtscope.save(edge, folder / f"{'_'.join(names)}.pte", etrecord=True)
 
 
 def save_engineless(folder: Path) -> Path:

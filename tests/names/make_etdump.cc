@@ -21,7 +21,7 @@ int Main(const char* path) {
   executorch::etdump::ETDumpGen tracer;
   tracer.create_event_block("Execute");
   // The id is the engine's, in the metadata: as bad as its layers.
-  EventLog log("quote\" back\\slash\n\xFF</script>-123456789abc-0");
+  EventLog log("quote\" back\\slash\n\xFF</script>-123456789abc-0", "forward");
   log.Begin(&tracer);
   const int64_t start = profiling::NowNs();
   int64_t at = start;

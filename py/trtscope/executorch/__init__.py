@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from trtscope.executorch._blob import write_blob
     from trtscope.executorch._library import activate, load_options
     from trtscope.executorch._lower import TensorRTBackend, TrtscopePartitioner, lower
+    from trtscope.executorch._read_timeline import read_timeline
     from trtscope.executorch._runner import PteRunner, load
     from trtscope.executorch._save import save
-    from trtscope.executorch._timeline import Timeline, read_timeline
+    from trtscope.executorch._timeline import Timeline
 
 _HOMES = {
     "PteRunner": "_runner",
@@ -35,7 +36,7 @@ _HOMES = {
     "load": "_runner",
     "load_options": "_library",
     "lower": "_lower",
-    "read_timeline": "_timeline",
+    "read_timeline": "_read_timeline",
     "save": "_save",
     "write_blob": "_blob",
 }

@@ -13,7 +13,7 @@ from trtscope._errors import TrtscopeError
 from trtscope._profile import engine_rows
 from trtscope.executorch import _runner
 from trtscope.executorch._save import ETRECORD_SUFFIX
-from trtscope.executorch._timeline import read_timeline
+from trtscope.executorch._read_timeline import read_timeline
 
 if TYPE_CHECKING:
     from trtscope.executorch._runner import PteRunner
