@@ -187,10 +187,35 @@ def test_profile_says_when_nothing_was_measured(
     out = ("--out", tmp_path / "out", "--iterations", 1)
     message = failure(capsys, "profile", mixed, "--filter", "zzz", *out)
     assert f"no engine of {mixed} was measured: filter 'zzz' matches none" in message
-    engineless = programs.save_engineless(tmp_path)
-    message = failure(capsys, "profile", engineless, *out)
-    assert "or method 'forward' calls none" in message
     assert not (tmp_path / "out").exists(), "nothing measured, nothing written"
+
+
+def test_profile_of_a_program_without_our_engines_shows_what_there_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = programs.save_engineless(tmp_path)
+    out = tmp_path / "out"
+    assert main(["profile", str(path), "--out", str(out), "--iterations", "4"]) == 0
+    printed = capsys.readouterr().out
+    assert "No TensorRT engine is in method forward" in printed
+    assert "relu.out" in printed
+    assert "engineless.timeline.trace" in printed
+    assert (out / "engineless.etdp").is_file()
+    report = profile_json(capsys, path)
+    assert report["engines"] == []
+    assert {s["calls"] for s in report["timeline"]["steps"]} == {4}
+
+
+def test_profile_goes_on_without_a_record_that_is_damaged(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "m.pte"
+    path.write_bytes(mixed.read_bytes())
+    (tmp_path / "m.etrecord").write_bytes(b"no zip")
+    assert main(["profile", str(path), "--out", str(tmp_path / "out"), "--iterations", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "m.etrecord is no ETRecord" in printed
+    assert "_run_on_acc_0_engine" in printed
 
 
 def test_profile_passes_the_sample_interval_on(

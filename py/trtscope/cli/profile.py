@@ -320,5 +320,7 @@ def files_text(files: list[Path]) -> str:
         "Drop the .perfetto-trace file (all engines on one timeline) on ui.perfetto.dev, or an "
         "engine's .trace file there or in chrome://tracing; "
         ".engine.profile.json files are for TensorRT's engine explorer."
+        if files[0].suffix == ".perfetto-trace"
+        else "Drop the .trace file on ui.perfetto.dev, or open it in chrome://tracing."
     )
     return "\n".join(lines)

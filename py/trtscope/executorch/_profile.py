@@ -9,14 +9,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trtscope._errors import TrtscopeError
+from trtscope._errors import PackageError, TrtscopeError
 from trtscope._profile import engine_rows
 from trtscope.executorch import _runner
-from trtscope.executorch._save import ETRECORD_SUFFIX
+from trtscope.executorch._library import BACKEND
+from trtscope.executorch._program import read_program
 from trtscope.executorch._read_timeline import read_timeline
+from trtscope.executorch._save import ETRECORD_SUFFIX
 
 if TYPE_CHECKING:
     from trtscope.executorch._runner import PteRunner
+    from trtscope.executorch._timeline import Timeline
 
 _SLOWEST = 10
 
@@ -57,15 +60,19 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         trtscope.set_profile_sample_interval(before)
     timing = trtscope.timing_json()
-    engines = measured(engine_rows(timing), path, arguments.filter, f"method {method!r}")
+    engines = engine_rows(timing)
+    has_engine = _has_engine(path, method)
+    if has_engine:
+        engines = measured(engines, path, arguments.filter, f"method {method!r}")
     etdump = traced.write_etdump(out / f"{path.stem}.etdp")
     record = path.with_suffix(ETRECORD_SUFFIX)
-    timeline = read_timeline(etdump, record if record.is_file() else None)
+    timeline, unused = _timeline(etdump, record, method)
     engine_table = trtscope.timing_table()
     del traced  # its sidecars are finished
     files = [timeline.write_trace(out / f"{path.stem}.timeline.trace"), etdump]
     files += trtscope.flush_traces()
 
+    problems = timing["errors"] + ([unused] if record.is_file() and unused else [])
     layers = timeline.layer_rows()
     if arguments.json:
         report = {
@@ -77,26 +84,28 @@ def run(arguments: argparse.Namespace) -> int:
             "inputs": "file" if arguments.inputs else "made up",
             "engines": engines,
             "dropped_spans": timing["dropped_spans"],
-            "problems": timing["errors"],
+            "problems": problems,
             "timeline": timeline.to_json(),
             "layers": layers,
-            "etrecord": record.is_file(),
+            "etrecord": not unused,
             "files": [str(f) for f in files],
         }
         print(json.dumps(report, indent=2))
-        return exit_code(timing["errors"])
+        return exit_code(problems)
     lines = [
         f"{path}, method {method}: {int(off['calls'])} calls, median {off['median_ms']:.3f} ms; "
         f"profiled at level {arguments.level}: {on['median_ms']:.3f} ms",
     ]
     if not arguments.inputs:
         lines.append("inputs are made up: pass --inputs for real ones")
-    if not record.is_file():
-        lines.append(
-            f"there is no {record.name} beside it (save with etrecord=True): nodes and source "
-            "lines are not known"
-        )
-    lines += ["", timeline.table(), "", engine_table.rstrip("\n")]
+    if unused:
+        lines.append(f"{unused}: nodes and source lines are not known")
+    lines += ["", timeline.table(), ""]
+    lines.append(
+        engine_table.rstrip("\n")
+        if has_engine
+        else f"No TensorRT engine is in method {method}: the steps above are all that there is."
+    )
     if layers:
         total = sum(row["total_ms"] for row in layers) or 1.0
         shown = [{**row, "position": i} for i, row in enumerate(layers[:_SLOWEST])]
@@ -105,7 +114,23 @@ def run(arguments: argparse.Namespace) -> int:
         lines += ["", f"{timing['dropped_spans']} spans were dropped: traces are not whole"]
     lines += ["", files_text(files)]
     print("\n".join(lines))
-    return exit_code(timing["errors"])
+    return exit_code(problems)
+
+
+def _has_engine(path: Path, method: str) -> bool:
+    methods = read_program(path).methods
+    return any(d.backend == BACKEND for m in methods if m.name == method for d in m.delegates)
+
+
+def _timeline(etdump: Path, record: Path, method: str) -> tuple[Timeline, str]:
+    """The timeline, and why the record beside the program is not in it; empty where it is."""
+    if not record.is_file():
+        why = f"there is no {record.name} beside it (save with etrecord=True)"
+        return read_timeline(etdump, method=method), why
+    try:
+        return read_timeline(etdump, record, method=method), ""
+    except PackageError as error:
+        return read_timeline(etdump, method=method), str(error)
 
 
 def _measure(
