@@ -226,6 +226,31 @@ def test_a_damaged_record_is_blamed_itself(mixed: Path, whole: Path, tmp_path: P
         assert not message or "bad.etrecord is" in message
 
 
+def test_a_graph_that_no_record_can_hold_is_said_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    class Branches(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.relu(x) * 2.0
+            return torch.cond(y.sum() > 3, lambda a: a.sin() + 1, lambda a: a.cos() - 1, (y,))
+
+    program = torch.export.export(Branches().eval(), (torch.ones(2, 3),))
+    edge = trtscope.executorch.lower(program, min_block_size=1)
+    path = tmp_path / "m.pte"
+    with pytest.raises(trtscope.TrtscopeError, match=r"m\.etrecord cannot be made: .*node cond"):
+        trtscope.save(edge, path, etrecord=True)
+    assert not list(tmp_path.iterdir())
+    runner = trtscope.load(trtscope.save(edge, path), etdump=True, profile_level="phases")
+    for x in (torch.ones(2, 3), -torch.ones(2, 3)):
+        torch.testing.assert_close(runner(x), Branches()(x))
+    # The branches have instructions of their own, and a run has those of one.
+    timeline = read_timeline(runner.write_etdump(tmp_path / "t.etdp"))
+    assert {s.what: len(s.host_ms) for s in timeline.steps if s.what in ("sin.out", "cos.out")} == {
+        "sin.out": 1,
+        "cos.out": 1,
+    }
+
+
 def test_a_folder_is_said_to_be_one(whole: Path, tmp_path: Path) -> None:
     for files in ((tmp_path,), (whole, tmp_path)):
         with pytest.raises(trtscope.PackageError, match="is a folder; expected a file"):

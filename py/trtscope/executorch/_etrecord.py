@@ -1,5 +1,5 @@
-"""What an ETRecord says of a program's instructions: the graph nodes that became each, and where
-in the source they come from.
+"""ETRecords: what became of a program's graph, kept beside it.  Read here are the graph nodes that
+became each instruction, and where in the source they come from.
 
 An ETRecord is a zip file of maps from instructions to debug handles, a map for each method, and of
 the methods' graphs, whose nodes have those handles.  The graphs are read as the JSON that they are
@@ -8,6 +8,7 @@ kept as: their weights, and the operators of the model, are not needed to name n
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trtscope._errors import PackageError, one_line
+from trtscope._errors import PackageError, TrtscopeError, one_line
 
 _MAGIC = "ETRECORD_V0"
 _HANDLES, _DELEGATES = "debug_handle_map", "delegate_map"
@@ -47,6 +48,27 @@ MethodRecord = dict[int, Instruction]
 class _Node:
     operator: str
     stack_trace: str
+
+
+def etrecord_octets(record: Any, path: Path) -> bytes:
+    """What the file of an ``ETRecord`` of ExecuTorch's holds; ``path`` is for messages.
+
+    Raises:
+        TrtscopeError: ExecuTorch has no form for a part of the graph.
+    """
+    octets = io.BytesIO()
+    try:
+        record.save(octets)
+    except Exception as error:  # one of its serializer's own, and whatever that came upon
+        reason: BaseException = error
+        while reason.__cause__ is not None:
+            reason = reason.__cause__
+        raise TrtscopeError(
+            f"{path} cannot be made: ExecuTorch has no form for a part of the program's graph: "
+            f"{one_line(error, longest=120)}: {one_line(reason)}; the program itself can be saved, "
+            "with etrecord=False"
+        ) from error
+    return octets.getvalue()
 
 
 def read_etrecord(path: Path) -> dict[str, MethodRecord]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from trtscope._errors import TrtscopeError
 from trtscope._folders import make_folder
+from trtscope.executorch._etrecord import etrecord_octets
 
 ETRECORD_SUFFIX = ".etrecord"
 
@@ -26,7 +27,8 @@ def save(
         lowering: options of ``lower``, for an exported program.
 
     Raises:
-        TrtscopeError: the program is of another kind, or has no ETRecord.
+        TrtscopeError: the program is of another kind, or has no ETRecord, or one that ExecuTorch
+            cannot write: nothing is written then.
     """
     from executorch.exir import EdgeProgramManager, ExecutorchProgramManager
     from torch.export import ExportedProgram
@@ -48,17 +50,19 @@ def save(
             f"ExecutorchProgramManager, not of a {type(program).__name__}"
         )
     make_folder(path.parent)
+    beside = path.with_suffix(ETRECORD_SUFFIX)
     record = None
     if etrecord:
         try:
-            record = program.get_etrecord()
+            kept = program.get_etrecord()
         except RuntimeError as error:
             raise TrtscopeError(
                 "the program has no ETRecord: lower it with generate_etrecord=True, or with "
                 "trtscope.executorch.lower"
             ) from error
+        record = etrecord_octets(kept, beside)
     with path.open("wb") as file:
         program.write_to_file(file)
     if record is not None:
-        record.save(os.fspath(path.with_suffix(ETRECORD_SUFFIX)))
+        beside.write_bytes(record)
     return path
