@@ -5,7 +5,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -18,6 +17,10 @@ using engine::Dims;
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr int64_t kMaxDim = int64_t{1} << 31;
 constexpr int64_t kMaxElements = int64_t{1} << 40;
+// Beyond what a program takes a file may have a header, and elements of the widest type instead of
+// the narrowest one: what is wrong with such a file is its type, which its header says.
+constexpr size_t kMaxHeader = size_t{1} << 16;
+constexpr size_t kWidest = 8;
 
 struct NumpyType {
   DataType type;
@@ -116,16 +119,26 @@ Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::str
   return tensor;
 }
 
-Result<FileTensor> ReadTensorFile(const std::string& path) {
+Result<FileTensor> ReadTensorFile(const std::string& path, size_t planned) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
     return InvalidArgument(path + ": is a folder; expected a file of a tensor");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) return NotFound(path + ": cannot be read: " + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t most = planned * kWidest + kMaxHeader;
+  const auto too_large = [&](const std::string& size) {
+    return InvalidArgument(path + ": has " + size + " octets, the program takes " +
+                           std::to_string(planned) + " at most");
+  };
+  std::error_code no_size;
+  const uintmax_t size = std::filesystem::file_size(path, no_size);  // of regular files alone
+  if (!no_size && size > most) return too_large(std::to_string(size));
+  std::vector<std::byte> octets(no_size ? most + 1 : static_cast<size_t>(size) + 1);
+  file.read(reinterpret_cast<char*>(octets.data()), static_cast<std::streamsize>(octets.size()));
   if (file.bad()) return Internal(path + ": reading failed: " + std::strerror(errno));
-  const auto octets = std::as_bytes(std::span(text.data(), text.size()));
-  return ParseTensorFile({octets.begin(), octets.end()}, path);
+  octets.resize(static_cast<size_t>(file.gcount()));
+  if (octets.size() > most) return too_large("more than " + std::to_string(most));
+  return ParseTensorFile(std::move(octets), path);
 }
 
 Status WriteNpy(const std::string& path, DataType dtype, const Dims& shape,

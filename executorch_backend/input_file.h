@@ -22,7 +22,9 @@ struct FileTensor {
 };
 
 /// Reads an .npy file by its first octets (little-endian, C order), or else the octets as they are.
-Result<FileTensor> ReadTensorFile(const std::string& path);
+/// `planned` is what the program takes, in octets: of a file that holds far more, or of a device
+/// or pipe that never ends, no more than tells that is read.
+Result<FileTensor> ReadTensorFile(const std::string& path, size_t planned);
 /// The same of octets in memory.  `path` is for messages.
 Result<FileTensor> ParseTensorFile(std::vector<std::byte> octets, const std::string& path);
 

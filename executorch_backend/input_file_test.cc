@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -73,8 +75,32 @@ TEST(InputFile, ErrorsNameTheFileAndWhatIsWrong) {
               "shape does not parse");
   EXPECT_SAYS(ErrorOf(Npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "abcd")),
               "has 4 octets, expected 8 for float32[2]");
-  EXPECT_SAYS(ReadTensorFile("/nowhere/x.npy").status().message(),
+  EXPECT_SAYS(ReadTensorFile("/nowhere/x.npy", 4).status().message(),
               "/nowhere/x.npy: cannot be read");
+}
+
+TEST(InputFile, WhatIsLargerThanAnyInputIsNotRead) {
+  EXPECT_SAYS(ReadTensorFile("/dev/zero", 4).status().message(),
+              "/dev/zero: has more than 65568 octets, the program takes 4 at most");
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/sparse.bin";
+  std::ofstream(path, std::ios::binary) << 'x';
+  std::filesystem::resize_file(path, size_t{1} << 40);  // without a block to it
+  EXPECT_SAYS(ReadTensorFile(path, 4).status().message(),
+              "has 1099511627776 octets, the program takes 4 at most");
+  std::filesystem::remove(path);
+}
+
+TEST(InputFile, AFileOfAWiderTypeIsReadToSayItsType) {
+  const char* const folder = std::getenv("TEST_TMPDIR");
+  const std::string path = std::string(folder != nullptr ? folder : "/tmp") + "/wide.npy";
+  constexpr size_t kElements = 100'000;
+  ASSERT_TRUE(WriteNpy(path, DataType::kInt64, Dims{kElements},
+                       std::vector<std::byte>(kElements * sizeof(int64_t)))
+                  .ok());
+  Result<FileTensor> tensor = ReadTensorFile(path, kElements);
+  ASSERT_TRUE(tensor.ok()) << tensor.status().message();
+  EXPECT_EQ(tensor->dtype, DataType::kInt64);
 }
 
 TEST(InputFile, WhatIsWrittenIsRead) {
@@ -83,7 +109,7 @@ TEST(InputFile, WhatIsWrittenIsRead) {
   for (const Dims& shape : {Dims{}, Dims{4}, Dims{2, 2}}) {
     const std::vector<std::byte> data(static_cast<size_t>(shape.elements()) * 4, std::byte{7});
     ASSERT_TRUE(WriteNpy(path, DataType::kFloat32, shape, data).ok());
-    Result<FileTensor> tensor = ReadTensorFile(path);
+    Result<FileTensor> tensor = ReadTensorFile(path, data.size());
     ASSERT_TRUE(tensor.ok()) << tensor.status().message();
     EXPECT_EQ(tensor->shape, shape);
     EXPECT_EQ(tensor->data, data);

@@ -29,6 +29,7 @@
 #include "executorch_backend/backend.h"
 #include "executorch_backend/convert.h"
 #include "executorch_backend/input_file.h"
+#include "executorch_backend/interrupt.h"
 #include "executorch_backend/last_error.h"
 #include "executorch_backend/options.h"
 #include "executorch_backend/program_file.h"
@@ -140,7 +141,7 @@ Result<std::vector<TensorPtr>> MakeInputs(const et::MethodMeta& meta, const Runn
     FileTensor file;
     const bool given = !flags.inputs.empty();
     if (given) {
-      TRTSCOPE_ASSIGN_OR_RETURN(file, ReadTensorFile(flags.inputs[i]));
+      TRTSCOPE_ASSIGN_OR_RETURN(file, ReadTensorFile(flags.inputs[i], planned->nbytes()));
     }
     TRTSCOPE_ASSIGN_OR_RETURN(TensorPtr tensor, MakeInput(*planned, i, given ? &file : nullptr,
                                                           given ? flags.inputs[i] : ""));
@@ -261,7 +262,8 @@ Status Run(const RunnerFlags& flags) {
 
   std::vector<int64_t> times;
   std::vector<et::EValue> outputs;
-  for (int i = 0; i < flags.warmup + flags.iterations; ++i) {
+  const Interrupt interrupt;  // what was measured until then is reported and written all the same
+  for (int i = 0; i < flags.warmup + flags.iterations && Interrupt::signal() == 0; ++i) {
     if (i == flags.warmup && i > 0) {
       profiling::ResetTiming();
       if (tracer != nullptr) tracer->reset();
@@ -275,6 +277,11 @@ Status Run(const RunnerFlags& flags) {
     }
     if (i >= flags.warmup) times.push_back(end - start);
     outputs = std::move(*result);
+  }
+  if (times.empty()) return FailedPrecondition("interrupted in the calls before the measured ones");
+  if (Interrupt::signal() != 0) {
+    std::fprintf(stderr, "runner: interrupted after %zu of %d calls\n", times.size(),
+                 flags.iterations);
   }
   std::sort(times.begin(), times.end());
   std::printf("%s: %zu calls, median %.3f ms, min %.3f ms, max %.3f ms\n", flags.model.c_str(),
@@ -309,7 +316,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   const trtscope::Status status = backend::Run(*flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "runner: %s\n", std::string(status.message()).c_str());
-  return 1;
+  if (!status.ok()) std::fprintf(stderr, "runner: %s\n", std::string(status.message()).c_str());
+  // As of a process that the signal ended.
+  if (backend::Interrupt::signal() != 0) return 128 + backend::Interrupt::signal();
+  return status.ok() ? 0 : 1;
 }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,7 @@ import numpy as np
 import programs
 import pytest
 import torch
-from native import run
+from native import environment, run, runner
 from programs import MIXED_INPUT, Mixed
 
 import trtscope
@@ -75,6 +79,31 @@ def test_inspect_lists_what_is_inside(
     assert "none.pte: cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_writes_what_it_has(
+    mixed: Path, tmp_path: Path, ending: signal.Signals
+) -> None:
+    trace = tmp_path / "t.etdp"
+    process = subprocess.Popen(
+        [runner(), "--model", mixed, "--iterations", "100000000", "--etdump", trace,
+         "--profile-level", "delegate"],
+        env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    status = Path(f"/proc/{process.pid}/status")
+    deadline = time.monotonic() + 60
+    while not int(re.findall(r"SigCgt:\s*(\w+)", status.read_text())[0], 16) & 1 << ending - 1:
+        assert time.monotonic() < deadline, "the calls did not begin"
+        time.sleep(0.01)
+    time.sleep(0.1)
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + ending, err
+    calls = int(re.findall(r"interrupted after (\d+) of 100000000 calls", err)[0])
+    assert f"{calls} calls, median" in out
+    assert "_run_on_acc_0_engine-" in out
+    assert len(read_timeline(trace, mixed.with_suffix(".etrecord")).method_ms) == calls
+
+
 def test_mistakes_end_it_with_one_sentence(mixed: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.zeros((3, 8), dtype="i4"))
     np.save(tmp_path / "rank.npy", np.zeros((3, 8, 1), dtype="f4"))
@@ -112,6 +141,7 @@ def test_mistakes_end_it_with_one_sentence(mixed: Path, tmp_path: Path) -> None:
         ),
         (("--model", mixed, "--inputs", tmp_path / "i.npy"), 1, "holds int32, the program takes"),
         (("--model", mixed, "--inputs", tmp_path / "short.bin"), 1, "has 4 octets"),
+        (("--model", mixed, "--inputs", "/dev/zero"), 1, "/dev/zero: has more than"),
         (("--model", mixed, "--inputs", "a,b"), 1, "takes 1 inputs, got 2"),
         (("--iterations", "0"), 2, "--iterations"),
         ((), 2, "--model"),
