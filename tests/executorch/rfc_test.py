@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import native
+import numpy as np
 import pytest
 import torch
 from executorch.devtools import Inspector
@@ -24,9 +26,25 @@ def trace(path: Path, out: Path, level: str, *inputs: torch.Tensor, calls: int =
     return runner.write_etdump(out / f"{level}.etdp")
 
 
-@pytest.fixture(scope="module")
-def timeline(mixed: Path, folder: Path) -> Timeline:
-    etdump = trace(mixed, folder, "layers", MIXED_INPUT)
+def trace_natively(path: Path, out: Path, level: str) -> Path:
+    """The same by the native reference runner, of ``MIXED_INPUT``."""
+    np.save(out / "x.npy", MIXED_INPUT.numpy())
+    result = native.run(
+        "--model", path, "--inputs", out / "x.npy", "--outputs", out, "--iterations", 3,
+        "--profile-level", level, "--etdump", out / "native.etdp",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return out / "native.etdp"
+
+
+@pytest.fixture(scope="module", params=["stock Python", "native reference runner"])
+def timeline(request: pytest.FixtureRequest, mixed: Path, folder: Path) -> Timeline:
+    """What the success criteria are asked of."""
+    etdump = (
+        trace(mixed, folder, "layers", MIXED_INPUT)
+        if request.param == "stock Python"
+        else trace_natively(mixed, folder, "layers")
+    )
     return read_timeline(etdump, mixed.with_suffix(".etrecord"))
 
 
@@ -91,6 +109,38 @@ def test_inspector_shows_op_types_and_stack_traces(mixed: Path, tmp_path: Path) 
             assert any("linear" in op for op in event.op_types), event.name
             assert event.stack_traces
     assert found >= 10
+
+
+def test_a_trace_is_made_without_changing_model_results(mixed: Path, tmp_path: Path) -> None:
+    """To the last bit, at every level, in both runners."""
+    expected = trtscope.load(mixed, profile_level="off")(MIXED_INPUT)
+    for level in ("off", "delegate", "phases", "layers"):
+        runner = trtscope.load(mixed, profile_level=level, etdump=True)
+        for _ in range(2):
+            assert torch.equal(runner(MIXED_INPUT), expected)
+        trace_natively(mixed, tmp_path, level)
+        assert np.array_equal(np.load(tmp_path / "output_0.npy"), expected.numpy())
+
+
+def test_disabled_mode_has_no_callbacks_or_file_output(mixed: Path, tmp_path: Path) -> None:
+    """With a format and a folder given: the level alone says whether anything is written."""
+    folder = tmp_path / "files"
+    for format_ in ("perfetto", "trex"):
+        trtscope.reset_timing()
+        runner = trtscope.load(
+            mixed, profile_level="off", profile_format=format_, profile_path_prefix=folder
+        )
+        runner(MIXED_INPUT)
+        del runner
+        trtscope.flush_traces()
+        assert not folder.exists()
+        assert not any(e["calls"] for e in trtscope.timing_json()["engines"])
+        result = native.run(
+            "--model", mixed, "--profile-level", "off", "--profile-format", format_,
+            "--profile-path", folder,
+        )  # fmt: skip
+        assert result.returncode == 0, result.stderr
+        assert not folder.exists()
 
 
 def test_level_off_emits_no_event_of_ours(mixed: Path, tmp_path: Path) -> None:
