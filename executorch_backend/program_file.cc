@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/base/checksum.h"
 #include "executorch_backend/little_endian.h"
 
 namespace trtscope::executorch_backend {
@@ -70,6 +71,19 @@ Status CheckHead(const std::string& path, std::string_view head, uint64_t file_s
   return OkStatus();
 }
 
+// ExecuTorch's verifier sees that tables are well-formed, not that they are what was written.
+Status CheckChecksum(const std::string& path, const MmapDataLoader& loader) {
+  const et::DataLoader::SegmentInfo whole(et::DataLoader::SegmentInfo::Type::Program);
+  const auto size = loader.size();
+  const auto octets =
+      size.ok() ? loader.load(0, *size, whole) : et::Result<et::FreeableBuffer>(size.error());
+  if (!octets.ok()) return Internal(path + ": cannot be read: " + et::to_string(octets.error()));
+  const auto checked =
+      CheckedProgram({static_cast<const std::byte*>(octets->data()), octets->size()});
+  return checked.ok() ? OkStatus()
+                      : DataLoss(path + ": " + std::string(checked.status().message()));
+}
+
 }  // namespace
 
 Status CheckProgramFile(const std::string& path) {
@@ -90,6 +104,7 @@ Status CheckProgramFile(const std::string& path) {
   if (!loader.ok()) {
     return Internal(path + ": cannot be read: " + et::to_string(loader.error()));
   }
+  TRTSCOPE_RETURN_IF_ERROR(CheckChecksum(path, *loader));
   constexpr auto kChecked = et::Program::Verification::InternalConsistency;
   if (const auto program = et::Program::load(&*loader, kChecked); !program.ok()) {
     return DataLoss(path + ": its tables are damaged, or of another version of ExecuTorch: " +

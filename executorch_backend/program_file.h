@@ -7,9 +7,9 @@
 
 namespace trtscope::executorch_backend {
 
-/// Whether a file can be given to ExecuTorch: it is read and is a whole program, whose tables
-/// ExecuTorch's verifier accepts.  ExecuTorch itself follows them unchecked unless asked, and calls
-/// all of these by the number of an error.
+/// Whether a file can be given to ExecuTorch: it is read and is a whole program, as its checksum
+/// says where it has one, whose tables ExecuTorch's verifier accepts.  ExecuTorch itself follows
+/// them unchecked unless asked, and calls all of these by the number of an error.
 Status CheckProgramFile(const std::string& path);
 
 }  // namespace trtscope::executorch_backend

@@ -59,6 +59,15 @@ def operator_name(node: Node) -> str:
     return getattr(target, "__name__", str(target))
 
 
+def is_matrix_linear(node: Node) -> bool:
+    """Whether the node is a whole ``aten.linear`` as ExecuTorch's kernel computes it: not of a
+    vector."""
+    if node.target is not torch.ops.aten.linear.default or not isinstance(node.args[0], Node):
+        return False
+    value = value_of(node.args[0])
+    return isinstance(value, torch.Tensor) and value.dim() >= 2
+
+
 def module_paths(node: Node) -> list[str]:
     """Paths of the modules that the node's code ran in, outermost first, the model itself not.
 

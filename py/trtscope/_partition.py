@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import torch
@@ -33,7 +33,7 @@ class _Support(OperatorSupportBase):
 
     def __init__(self, builder: EngineBuilder, torch_executed_ops: Iterable[object]) -> None:
         self._builder = builder
-        self._kept = {_op_text(op) for op in torch_executed_ops}
+        self._kept = kept_ops(torch_executed_ops)
         self._used: set[str] = set()
         self.reasons: dict[Node, str] = {}
 
@@ -61,15 +61,29 @@ class _Support(OperatorSupportBase):
         return reason is None
 
     def check_all_used(self, nodes: Iterable[Node]) -> None:
-        """An entry of torch_executed_ops that no node has is probably misspelt."""
-        names = {operator_name(n) for n in nodes if n.op == "call_function"}
-        names |= {name.rpartition(".")[0] for name in names}
-        for text in sorted(self._kept - names):
-            near = difflib.get_close_matches(text, sorted(names), n=3)
-            raise CompileError(
-                f"torch_executed_ops names {text!r}, which the model does not use"
-                + (f"; near: {', '.join(near)}" if near else "")
-            )
+        check_ops_used(self._kept, {operator_name(n) for n in nodes if n.op == "call_function"})
+
+
+def check_ops_used(kept: Set[str], overloads: Set[str]) -> None:
+    """An entry that no node has is probably misspelt.
+
+    Raises:
+        CompileError: a name of ``torch_executed_ops`` is of none of the model's operators.
+    """
+    names = overloads | {name.rpartition(".")[0] for name in overloads}
+    for text in sorted(kept - names):
+        near = difflib.get_close_matches(text, sorted(names), n=3)
+        raise CompileError(
+            f"torch_executed_ops names {text!r}, which the model does not use"
+            + (f"; near: {', '.join(near)}" if near else "")
+        )
+
+
+def kept_ops(torch_executed_ops: Iterable[object]) -> frozenset[str]:
+    """The operators by name; a text alone is one of them."""
+    if isinstance(torch_executed_ops, str):
+        torch_executed_ops = [torch_executed_ops]
+    return frozenset(_op_text(op) for op in torch_executed_ops)
 
 
 def _op_text(op: object) -> str:
@@ -113,7 +127,7 @@ def by_capability(
     for partition in partitioner.propose_partitions():
         members = sorted(partition.nodes, key=order.__getitem__)
         size = sum(n.target is not operator.getitem for n in members)
-        if not _takes_tensor(program, members):
+        if not takes_tensor(program, members):
             continue
         largest = max(largest, size)
         if size >= min_block_size:
@@ -184,7 +198,7 @@ def by_modules(
                     f"module {path!r} cannot become one {builder.name} engine: "
                     f"{operator_name(node)} ({node.name}) cannot be in it: {reason}"
                 )
-        if not _takes_tensor(program, group):
+        if not takes_tensor(program, group):
             raise CompileError(
                 f"module {path!r} cannot become an engine: it takes no tensor that a call brings"
             )
@@ -229,7 +243,7 @@ def baked_inputs(program: ExportedProgram) -> dict[str, str]:
     }
 
 
-def _takes_tensor(program: ExportedProgram, group: Sequence[Node]) -> bool:
+def takes_tensor(program: ExportedProgram, group: Sequence[Node]) -> bool:
     baked = baked_inputs(program)
     inside = set(group)
     return any(

@@ -92,12 +92,27 @@ def _lone_symbols(node: Node) -> set[Any]:
     return {e for size in value.shape if (e := expression(size)).is_symbol}
 
 
+def _symbols(node: Node) -> set[Any]:
+    value = value_of(node)
+    if not isinstance(value, torch.Tensor):
+        return set()
+    return {s for size in value.shape for s in expression(size).free_symbols}
+
+
 def _provider(program: ExportedProgram, symbol: Any, name: str) -> Node:
     users = set(program.graph_signature.user_inputs)
     nodes: list[Node] = list(program.graph.nodes)
     for node in nodes:
         if node.op == "placeholder" and node.name in users and symbol in _lone_symbols(node):
             return node
+    for node in nodes:
+        if node.op == "placeholder" and node.name in users and symbol in _symbols(node):
+            shape = [dim_text(d) for d in value_of(node).shape]
+            raise CompileError(
+                f"engine {name!r}: the size {symbol} is no dimension of an input, only part of "
+                f"one's: {node.name!r} is {shape}; an engine needs it as a dimension by itself: "
+                "leave the operators that use it in torch, or export with such an input"
+            )
     raise CompileError(
         f"engine {name!r}: the size {symbol} depends on values, not on inputs' shapes, which an "
         "engine cannot know before it runs; leave the operator that makes it in torch"

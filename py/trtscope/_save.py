@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtscope._errors import PackageError, TrtscopeError, one_line
-from trtscope._folders import make_folder
 from trtscope._inputs import InputCheck, describe_inputs
 from trtscope._needs import require
 from trtscope._package import INPUTS_KEY, Package, check_libraries, read_package
+from trtscope._whole_file import written_whole
 
 if TYPE_CHECKING:
     import torch
@@ -71,8 +71,6 @@ def save(
         )
     if path.suffix != ".pt2":
         raise TrtscopeError(f"a package's name must end in .pt2: {path}")
-    if path.is_dir():
-        raise TrtscopeError(f"{path} is a folder; name a file for the package")
     if not any(shutil.which(c) for c in (os.environ.get("CXX", "g++"), "g++", "clang++")):
         raise TrtscopeError(
             "AOTInductor needs a C++ compiler to make a package and found none: install g++ or "
@@ -82,17 +80,19 @@ def save(
     metadata = {}
     if (record := describe_inputs(program, inputs)) is not None:
         metadata[INPUTS_KEY] = json.dumps(record, separators=(",", ":"))
-    make_folder(path.parent)
-    try:
-        with step(f"Compiling {path.name}", progress=progress), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch._inductor.aoti_compile_and_package(
-                program,
-                package_path=os.fspath(path),
-                inductor_configs={"aot_inductor.metadata": metadata},
-            )
-    except Exception as error:
-        raise TrtscopeError(f"AOTInductor cannot compile {path.name}: {one_line(error)}") from error
+    with written_whole(path) as part:
+        try:
+            with step(f"Compiling {path.name}", progress=progress), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                torch._inductor.aoti_compile_and_package(
+                    program,
+                    package_path=os.fspath(part),
+                    inductor_configs={"aot_inductor.metadata": metadata},
+                )
+        except Exception as error:
+            raise TrtscopeError(
+                f"AOTInductor cannot compile {path.name}: {one_line(error)}"
+            ) from error
     return path
 
 

@@ -97,6 +97,23 @@ def test_wrong_inputs_are_named(small: Path) -> None:
         runner(x=x, y=y)
 
 
+def test_sizes_of_a_static_method_are_exact(tmp_path: Path) -> None:
+    program = torch.export.export(Small(), SMALL_INPUTS)
+    edge = trtscope.executorch.lower(program, min_block_size=1, etrecord=False)
+    runner = trtscope.load(trtscope.save(edge, tmp_path / "static.pte"))
+    message = r"input 0 is float32\[1, 8\]; expected float32\[2, 8\]$"
+    with pytest.raises(trtscope.TrtscopeError, match=message):
+        runner(torch.zeros(1, 8), torch.zeros(1, 4))
+
+
+def test_parameters_are_inputs_too(small: Path) -> None:
+    x, y = SMALL_INPUTS
+    for got, expected in zip(
+        trtscope.load(small)(torch.nn.Parameter(x), y), Small()(x, y), strict=True
+    ):
+        torch.testing.assert_close(got, expected)
+
+
 def test_strided_inputs_are_made_dense(small: Path) -> None:
     x, y = SMALL_INPUTS
     wide = torch.zeros(4, 16)
@@ -146,6 +163,21 @@ def test_runtime_options_override_compile_specs(folder: Path) -> None:
     assert not any(e["calls"] for e in trtscope.timing_json()["engines"])
 
 
+def test_load_options_nest(small: Path) -> None:
+    with trtscope.executorch.load_options({"profile_level": "phases"}):
+        with trtscope.executorch.load_options({"profile_filter": "none"}):
+            trtscope.load(small)(*SMALL_INPUTS)
+        assert not any(e["calls"] for e in trtscope.timing_json()["engines"])
+        trtscope.load(small)(*SMALL_INPUTS)
+    trtscope.load(small)(*SMALL_INPUTS)
+    assert sum(e["calls"] for e in trtscope.timing_json()["engines"]) == 1
+    with (
+        pytest.raises(trtscope.TrtscopeError, match="'zz' is not one of"),
+        trtscope.executorch.load_options({"profile_level": "zz"}),
+    ):
+        pytest.fail("the block must not be entered")
+
+
 def test_options_given_to_one_load_do_not_reach_the_next(small: Path) -> None:
     trtscope.load(small, profile_level="phases")
     trtscope.reset_timing()
@@ -177,34 +209,14 @@ def test_errors_say_what_to_do(small: Path, tmp_path: Path) -> None:
         trtscope.load(tmp_path / "none.pte")
     with pytest.raises(trtscope.PackageError, match="is a folder"):
         trtscope.executorch.load(tmp_path)
+    with pytest.raises(trtscope.TrtscopeError, match="name the same thing; give one"):
+        trtscope.load(small, method="forward", model="other")
     with pytest.raises(trtscope.TrtscopeError, match="not of a int"):
         trtscope.save(3, tmp_path / "m.pte")  # type: ignore[arg-type]
 
 
-def test_mistakes_in_lowering_are_told_before_it_begins() -> None:
-    program = programs.exported(Small(), *SMALL_INPUTS)
-    for arguments, message in (
-        ({"profile_level": "zz"}, "'zz' is not one of: off, delegate"),
-        ({"weight_streaming_budget": -1}, "expected octets, an integer of 0 or more, got '-1'"),
-        ({"target_device": "tpu"}, "expected cuda:N or cpu, got 'tpu'"),
-        ({"profile_levle": "off"}, "unknown option 'profile_levle'; known: profile_level"),
-        ({"min_block_size": "a"}, "min_block_size is 'a'; expected a whole number"),
-        ({"min_block_size": 0}, "min_block_size is 0; expected a whole number"),
-        ({"partitioners": [3]}, "expected ExecuTorch's Partitioner, got a int"),
-    ):
-        with pytest.raises(trtscope.TrtscopeError, match=message):
-            trtscope.executorch.lower(program, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(trtscope.TrtscopeError, match="by method name, not a Small"):
-        trtscope.executorch.lower(Small())  # type: ignore[arg-type]
-    with (
-        pytest.raises(trtscope.TrtscopeError, match="'zz' is not one of"),
-        trtscope.executorch.load_options({"profile_level": "zz"}),
-    ):
-        pytest.fail("the block must not be entered")
-
-
 def test_files_that_are_no_whole_program_say_so(small: Path, tmp_path: Path) -> None:
-    data = small.read_bytes()
+    data = small.read_bytes()[:-16]  # as ExecuTorch writes it, without our checksum
     bad = tmp_path / "bad.pte"
     for octets, message in (
         (b"", "it begins with nothing"),
@@ -224,7 +236,7 @@ def test_damaged_programs_end_no_process(small: Path, tmp_path: Path) -> None:
 import random, sys
 from pathlib import Path
 import torch, trtscope
-data, bad = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2])
+data, bad = Path(sys.argv[1]).read_bytes()[:-16], Path(sys.argv[2])  # without our checksum
 random.seed(1)
 refused = 0
 for i in range(200):
@@ -252,7 +264,7 @@ print("refused", refused)
 
 
 def test_a_damaged_blob_names_the_field(small: Path, tmp_path: Path) -> None:
-    data = small.read_bytes()
+    data = small.read_bytes()[:-16]  # without our checksum
     at = data.index(b"TR01")
     damaged = tmp_path / "damaged.pte"
     damaged.write_bytes(data[: at + 4] + b"\xff\xff\xff\xff" + data[at + 8 :])

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/engine/host/checksum.h"
+#include "core/base/checksum.h"
 
 namespace trtscope::engine::host {
 namespace {

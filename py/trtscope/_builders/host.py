@@ -18,8 +18,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-import struct
-import zlib
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,8 +26,9 @@ from typing import Any
 import torch
 
 from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
+from trtscope._checksum import with_checksum
 from trtscope._errors import CompileError, one_line
-from trtscope._graph import check_bounded, tensors_of
+from trtscope._graph import check_bounded, is_matrix_linear, tensors_of
 from trtscope._metadata import TensorSpec
 from trtscope._progress import quiet
 from trtscope._region import dimension_bounds
@@ -54,7 +53,7 @@ _DTYPES = frozenset(
 
 # In the optimized kernels but not in the portable list: kept whole, which saves a transposition
 # of the weights in every call.
-_PRESERVED = (torch.ops.aten.linear.default,)
+_LINEAR = torch.ops.aten.linear.default
 
 
 @cache
@@ -136,6 +135,8 @@ class HostBuilder(EngineBuilder):
             "outputs": [_binding(t, metadata.symbols, with_range=False) for t in metadata.outputs],
         }
         partitioners = []
+        linears = [n for n in request.program.graph.nodes if n.target is _LINEAR]
+        whole = not self._xnnpack and all(map(is_matrix_linear, linears))
         if self._xnnpack:
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
                 XnnpackPartitioner,
@@ -144,7 +145,7 @@ class HostBuilder(EngineBuilder):
             partitioners.append(XnnpackPartitioner())
         config = exir.EdgeCompileConfig(
             _check_ir_validity=False,
-            preserve_ops=[] if self._xnnpack else list(_PRESERVED),
+            preserve_ops=[_LINEAR] if whole else [],
         )
         try:
             edge = exir.to_edge_transform_and_lower(
@@ -160,7 +161,7 @@ class HostBuilder(EngineBuilder):
             lowered = edge.to_executorch(
                 exir.ExecutorchBackendConfig(memory_planning_pass=planning)
             )
-            plan = _with_checksum(bytes(lowered.buffer))
+            plan = with_checksum(bytes(lowered.buffer))
         except CompileError:
             raise
         except Exception as error:
@@ -204,9 +205,3 @@ def _binding(tensor: TensorSpec, symbols: Any, *, with_range: bool) -> dict[str,
         binding["opt"] = [high for _, high in bounds]
         binding["max"] = [high for _, high in bounds]
     return binding
-
-
-def _with_checksum(program: bytes) -> bytes:
-    """The program and its trailer (core/engine/host/checksum.h): damage becomes an error where
-    ExecuTorch's runtime would crash.  ExecuTorch ignores it."""
-    return program + struct.pack("<4sIQ", b"TSCK", zlib.crc32(program), len(program))

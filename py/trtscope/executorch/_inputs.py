@@ -1,49 +1,30 @@
-"""What a method takes: inputs are compared with its metadata before ExecuTorch sees them, which
-answers a wrong one with the number of an error alone."""
+"""What a method takes: inputs are compared with its plan before ExecuTorch sees them, which answers
+a wrong one with the number of an error alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trtscope._errors import TrtscopeError
 from trtscope._inputs import dtype_text, tensor_text
-
-if TYPE_CHECKING:
-    from executorch.runtime import MethodMeta
-
-# ExecuTorch's ScalarType, by number.
-_DTYPES = {
-    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
-    7: "float64", 11: "bool", 15: "bfloat16",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Tensor:
-    """An input as planned: ``sizes`` are the largest ones where they may vary."""
-
-    dtype: str | None  # None: of a type that no tensor of torch is compared with here
-    sizes: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"{self.dtype or 'tensor'}[{', '.join(map(str, self.sizes))}]"
+from trtscope.executorch._program import InputTensor
 
 
 class MethodInputs:
     """The inputs of one method of the program in ``path``."""
 
-    def __init__(self, path: Path, method: str, metadata: MethodMeta) -> None:
+    def __init__(self, path: Path, method: str, planned: Sequence[InputTensor | None]) -> None:
         self._label = f"{path}, method {method!r}"
-        self._planned = tuple(_planned(metadata, i) for i in range(metadata.num_inputs()))
+        self._planned = tuple(planned)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        """The inputs as ExecuTorch takes them: dense, where they were strided.
+        """The inputs as ExecuTorch takes them: their memory is as planned.
 
         Raises:
-            TrtscopeError: their number, or the type, dtype or rank of one, is not the method's.
+            TrtscopeError: their number, or the type, dtype, rank or size of one, is not the
+                method's.
         """
         if len(inputs) != len(self._planned):
             raise TrtscopeError(
@@ -55,8 +36,8 @@ class MethodInputs:
     def unlike_planned(self, inputs: Sequence[Any]) -> str:
         """The first input whose shape is not the planned one, in words; empty when there is none.
 
-        Such a shape may be right, and is worth a word once a call has failed: which sizes may vary
-        is not in the metadata.
+        Such a shape may be right, and is worth a word once a call has failed: the plan says that
+        sizes may vary, not which.
         """
         for i, (planned, value) in enumerate(zip(self._planned, inputs, strict=True)):
             if planned is not None and tuple(value.shape) != planned.sizes:
@@ -102,22 +83,24 @@ class MethodInputs:
             where = "meta" if value.device.type == "meta" else value.layout
             raise self._refusal(index, f"is a {where} tensor; expected a dense one, {planned}")
         wrong_type = planned.dtype is not None and dtype_text(value.dtype) != planned.dtype
-        if wrong_type or value.dim() != len(planned.sizes):
+        wrong_size = planned.static and tuple(value.shape) != planned.sizes
+        if wrong_type or wrong_size or value.dim() != len(planned.sizes):
             raise self._refusal(index, f"is {tensor_text(value)}; expected {planned}")
-        # Channels-last too: ExecuTorch takes it, and reads its numbers in the planned order.
-        return value.contiguous()
+        # A parameter is no tensor to ExecuTorch.
+        return _laid_out(value.detach().as_subclass(torch.Tensor), planned.dim_order)
 
     def _refusal(self, index: int, what: str) -> TrtscopeError:
         return TrtscopeError(f"{self._label}: input {index} {what}")
 
     @staticmethod
-    def _text(planned: _Tensor | None) -> str:
+    def _text(planned: InputTensor | None) -> str:
         return "a number" if planned is None else str(planned)
 
 
-def _planned(metadata: MethodMeta, index: int) -> _Tensor | None:
-    try:
-        info = metadata.input_tensor_meta(index)
-    except (RuntimeError, IndexError):
-        return None  # it is no tensor
-    return _Tensor(_DTYPES.get(int(info.dtype())), tuple(info.sizes()))
+def _laid_out(value: Any, order: tuple[int, ...]) -> Any:
+    """The same numbers, in memory as planned: dimensions in this order, outermost first.
+
+    ExecuTorch looks at the address alone and takes the order for the planned one; of a tensor that
+    says of itself that it is in another it refuses most, so this one says it is in none.
+    """
+    return value.permute(order).contiguous().view(value.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -122,19 +123,36 @@ def option_texts(options: Mapping[str, object]) -> dict[str, str]:
     return texts
 
 
+class _ThisThread(threading.local):
+    def __init__(self) -> None:
+        self.load_options: dict[str, str] = {}
+
+
+_this_thread = _ThisThread()
+
+
 @contextmanager
 def load_options(options: Mapping[str, object]) -> Iterator[None]:
     """Load-time options (``OPTION_KEYS``) for the methods that this thread loads in the block.
 
+    In a block within another one the outer's options hold too, where the inner has none of the
+    same name.
+
     Raises:
         TrtscopeError: an option is not known, or its value is not one of those.
     """
-    half = activate()
-    texts = option_texts(options)
-    half.trtscope_executorch_clear_load_options()
+    outer = _this_thread.load_options
+    inner = outer | option_texts(options)
     try:
-        for key, text in texts.items():
-            half.trtscope_executorch_set_load_option(key.encode(), os.fsencode(text))
+        _set_load_options(inner)
         yield
     finally:
-        half.trtscope_executorch_clear_load_options()
+        _set_load_options(outer)
+
+
+def _set_load_options(texts: dict[str, str]) -> None:
+    half = activate()
+    half.trtscope_executorch_clear_load_options()
+    for key, text in texts.items():
+        half.trtscope_executorch_set_load_option(key.encode(), os.fsencode(text))
+    _this_thread.load_options = texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +13,7 @@ from executorch.exir.backend.backend_details import BackendDetails, PreprocessRe
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import DelegateMappingBuilder, tag_constant_data
+from executorch.exir.tensor import dim_order_from_stride
 from torch.export import ExportedProgram
 from torch.fx import Graph, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
@@ -22,18 +23,26 @@ from trtscope._builders import get_builder
 from trtscope._builders.base import BuildRequest, EngineBuilder
 from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
 from trtscope._errors import CompileError
-from trtscope._graph import is_symbolic
+from trtscope._graph import is_matrix_linear, is_symbolic, tensors_of
 from trtscope._metadata import TensorSpec
-from trtscope._partition import Group, _op_text, _takes_tensor, check_min_block_size
+from trtscope._partition import (
+    Group,
+    check_min_block_size,
+    check_ops_used,
+    kept_ops,
+    takes_tensor,
+)
 from trtscope._profile import names
 from trtscope._region import describe, extract, renamed
 from trtscope.executorch._blob import write_blob
-from trtscope.executorch._library import option_texts
+from trtscope.executorch._library import OPTION_KEYS, option_texts
 
 if TYPE_CHECKING:
     from executorch.exir import EdgeProgramManager
 
 _ENGINE_SPEC = "trtscope_engine"
+_CHANNELS_LAST = (0, 2, 3, 1)
+_LINEAR = torch.ops.aten.linear.default
 
 # Builders of partitions that wait for preprocess, by their engine's spec: a spec holds only bytes.
 _waiting: dict[bytes, EngineBuilder] = {}
@@ -150,6 +159,10 @@ def _debug_handles(edge_program: ExportedProgram) -> Any:
     return mapping.get_delegate_mapping()
 
 
+def _operator_names(program: ExportedProgram) -> set[str]:
+    return {str(_operator(n)) for n in program.graph.nodes if n.op == "call_function"}
+
+
 class _AtenNode:
     """A node of the edge dialect as a builder expects it."""
 
@@ -181,10 +194,26 @@ class _Support(OperatorSupportBase):
         name = str(_operator(node))
         if name in self._kept or name.rpartition(".")[0] in self._kept:
             return "torch_executed_ops keeps it out"
+        if any(_out_of_order(t) for n in (node, *node.all_input_nodes) for t in tensors_of(n)):
+            return "a tensor's dimensions are not in order in memory (channels last, transposed)"
         # A delegate's arguments are tensors: sizes that a call computes stay outside.
         if any(is_symbolic(source) for source in node.all_input_nodes):
             return "it takes a size that is computed by the program"
         return self._builder.reason_unsupported(cast(Node, _AtenNode(node)))
+
+
+def _out_of_order(tensor: torch.Tensor) -> bool:
+    """Engines take tensors whose dimensions lie in order, outermost first."""
+    return _dim_order(tensor) != tuple(range(tensor.dim()))
+
+
+def _dim_order(tensor: torch.Tensor) -> tuple[int, ...]:
+    return tuple(int(d) for d in dim_order_from_stride(tensor.stride()))
+
+
+# Where tensors are planned when nothing is said; said, ExecuTorch copies from the CPU to the CPU,
+# which its kernel for copies refuses.
+_ON_THE_CPU = frozenset((OPTION_KEYS["target_device"], name) for name in ("cpu", "host"))
 
 
 class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is not typed
@@ -213,18 +242,38 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
         check_min_block_size(min_block_size)
         self._builder = get_builder(engine)
         self._min_block_size = min_block_size
-        self._kept = frozenset(_op_text(op) for op in torch_executed_ops)
+        self._kept = kept_ops(torch_executed_ops)
         self._specs = [
-            CompileSpec(key, os.fsencode(text)) for key, text in option_texts(options).items()
+            CompileSpec(key, os.fsencode(text))
+            for key, text in option_texts(options).items()
+            if (key, text) not in _ON_THE_CPU
         ]
         self._count = 0
+        self._decomposed: set[str] = set()
 
     def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[Any], Any]:
-        linear = torch.ops.aten.linear.default
-        return ([] if {"aten.linear", str(linear)} & self._kept else [linear], None)
+        # Linears stay whole for engines, and for the backends that are asked next.  About one that
+        # none of them took, ExecuTorch asks again at the end: it is no mistake, its optimized
+        # kernels have aten.linear.
+        return [_LINEAR], is_matrix_linear
+
+    def check_ops_used(self, exported: Set[str]) -> None:
+        """To be called once all methods are lowered, with the operators that they had before.
+
+        Raises:
+            CompileError: a name of ``torch_executed_ops`` is of none of their operators.
+        """
+        check_ops_used(self._kept, exported | self._decomposed)
+        try:
+            check_ops_used(self._kept, self._decomposed)
+        except CompileError as error:
+            raise CompileError(
+                f"{error}: ExecuTorch decomposes it before engines are made; name what it becomes"
+            ) from error
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         support = _Support(self._builder, self._kept)
+        self._decomposed |= _operator_names(exported_program)
         partitioner = CapabilityBasedPartitioner(
             exported_program.graph_module, support, allows_single_node_partition=True
         )
@@ -233,7 +282,7 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
         for partition in partitioner.propose_partitions():
             nodes = sorted(partition.nodes, key=order.__getitem__)
             size = sum(n.target is not operator.getitem for n in nodes)
-            if size >= self._min_block_size and _takes_tensor(exported_program, nodes):
+            if size >= self._min_block_size and takes_tensor(exported_program, nodes):
                 groups.append(nodes)
         tags = {}
         for nodes in sorted(groups, key=lambda g: order[g[0]]):
@@ -277,12 +326,10 @@ def lower(
 
     from trtscope._progress import quiet
 
-    for method in program.values() if isinstance(program, dict) else (program,):
-        if not isinstance(method, ExportedProgram):
-            raise CompileError(
-                "lower takes the result of torch.export.export, or a dict of them by method name, "
-                f"not a {type(method).__name__}"
-            )
+    methods = program if isinstance(program, dict) else {"forward": program}
+    _check_methods(methods)
+    if isinstance(partitioners, Partitioner):
+        partitioners = [partitioners]
     for other in partitioners:
         if not isinstance(other, Partitioner):
             raise CompileError(
@@ -291,10 +338,39 @@ def lower(
     own = TrtscopePartitioner(
         engine, min_block_size=min_block_size, torch_executed_ops=torch_executed_ops, **options
     )
+    exported = set().union(*map(_operator_names, methods.values()))
     with quiet():
-        return exir.to_edge_transform_and_lower(
+        lowered = exir.to_edge_transform_and_lower(
             program,
             partitioner=[own, *partitioners],
             compile_config=exir.EdgeCompileConfig(_check_ir_validity=False),
             generate_etrecord=etrecord,
         )
+    own.check_ops_used(exported)
+    return lowered
+
+
+def _check_methods(methods: Mapping[Any, Any]) -> None:
+    if not methods:
+        raise CompileError("lower got no method; expected one or more, by name")
+    for name, method in methods.items():
+        if not isinstance(name, str) or not name:
+            raise CompileError(f"lower got a method named {name!r}; expected text")
+        if not isinstance(method, ExportedProgram):
+            raise CompileError(
+                "lower takes the result of torch.export.export, or a dict of them by method name, "
+                f"not a {type(method).__name__}"
+            )
+        for node in method.graph.nodes:
+            if node.op == "placeholder" and node.name in method.graph_signature.user_inputs:
+                _check_memory_format(name, node)
+
+
+def _check_memory_format(method: str, node: Node) -> None:
+    for tensor in tensors_of(node):
+        if _out_of_order(tensor) and _dim_order(tensor) != _CHANNELS_LAST:
+            raise CompileError(
+                f"method {method!r}: the example of input {node.name!r} has its dimensions in "
+                f"memory in the order {_dim_order(tensor)}; ExecuTorch takes contiguous and "
+                "channels-last tensors alone: export with a contiguous example; calls may bring any"
+            )

@@ -24,12 +24,37 @@ _SEGMENTS_AT = 24
 
 # Fields of the schema's tables.
 _PLANS, _INLINE_DATA, _SEGMENTS = 1, 3, 4  # Program
-_NAME, _OPERATORS, _DELEGATES = 0, 6, 7  # ExecutionPlan
+_NAME, _VALUES, _INPUTS, _OPERATORS, _DELEGATES = 0, 2, 3, 6, 7  # ExecutionPlan
+_VALUE_KIND, _VALUE_OF_KIND = 0, 1  # EValue
+_TENSOR = 5  # KernelTypes
+_SCALAR_TYPE, _SIZES, _DIM_ORDER, _DYNAMISM = 0, 2, 3, 8  # Tensor
+_STATIC = 0  # TensorShapeDynamism
 _ID, _PROCESSED, _SPECS = 0, 1, 2  # BackendDelegate
 _LOCATION, _INDEX = 0, 1  # BackendDelegateDataReference
 _IN_SEGMENT = 1  # DataLocation
 _KEY, _VALUE = 0, 1  # CompileSpec
 _OFFSET, _SIZE = 0, 1  # DataSegment
+
+
+# ExecuTorch's ScalarType, by number.
+_DTYPES = {
+    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32",
+    7: "float64", 11: "bool", 15: "bfloat16",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InputTensor:
+    """An input as planned: ``sizes`` are the largest ones where they are not ``static``;
+    ``dim_order`` is that of the dimensions in memory, from outer to inner."""
+
+    dtype: str | None  # None: of a type that no tensor of torch is compared with here
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    static: bool
+
+    def __str__(self) -> str:
+        return f"{self.dtype or 'tensor'}[{', '.join(map(str, self.sizes))}]"
 
 
 @dataclass(frozen=True)
@@ -45,6 +70,7 @@ class Delegate:
 @dataclass(frozen=True)
 class Method:
     name: str
+    inputs: tuple[InputTensor | None, ...]  # None: a number, or another that is no tensor
     operators: tuple[str, ...]
     delegates: tuple[Delegate, ...]
 
@@ -85,7 +111,35 @@ class _Reader:
             )
             operators.append(f"{base}.{overload}" if overload else base)
         delegates = tuple(self._delegate(root, d, where) for d in _tables(plan, _DELEGATES))
-        return Method(name, tuple(operators), delegates)
+        return Method(name, self._inputs(plan, where), tuple(operators), delegates)
+
+    def _inputs(self, plan: Table, where: str) -> tuple[InputTensor | None, ...]:
+        values = list(_tables(plan, _VALUES))
+        inputs: list[InputTensor | None] = []
+        for index in _numbers(plan, _INPUTS, number_types.Int32Flags):
+            if not 0 <= index < len(values):
+                raise PackageError(
+                    f"{self._path}: {where}: input {len(inputs)} is value {index} of {len(values)}"
+                )
+            value = values[index]
+            kind = _number(value, _VALUE_KIND, number_types.Uint8Flags)
+            tensor = _table(value, _VALUE_OF_KIND) if kind == _TENSOR else None
+            inputs.append(self._tensor(tensor, f"{where}: input {len(inputs)}") if tensor else None)
+        return tuple(inputs)
+
+    def _tensor(self, tensor: Table, where: str) -> InputTensor:
+        sizes = _numbers(tensor, _SIZES, number_types.Int32Flags)
+        order = _numbers(tensor, _DIM_ORDER, number_types.Uint8Flags)
+        if sorted(order) != list(range(len(sizes))):
+            raise PackageError(
+                f"{self._path}: {where}: its {len(sizes)} dimensions are in the order {order}"
+            )
+        return InputTensor(
+            _DTYPES.get(_number(tensor, _SCALAR_TYPE, number_types.Int8Flags)),
+            sizes,
+            order,
+            _number(tensor, _DYNAMISM, number_types.Int8Flags) == _STATIC,
+        )
 
     def _delegate(self, root: Table, delegate: Table, where: str) -> Delegate:
         backend = self._text(delegate, _ID, f"{where}: a backend's name")
@@ -137,6 +191,14 @@ def _at(table: Table, field: int) -> int:
 def _number(table: Table, field: int, kind: type) -> int:
     at = _at(table, field)
     return int(table.Get(kind, table.Pos + at)) if at else 0
+
+
+def _numbers(table: Table, field: int, kind: type) -> tuple[int, ...]:
+    at = _at(table, field)
+    if not at:
+        return ()
+    start, width = table.Vector(at), kind.bytewidth  # type: ignore[attr-defined]
+    return tuple(int(table.Get(kind, start + i * width)) for i in range(table.VectorLen(at)))
 
 
 def _octets(table: Table, field: int) -> memoryview:

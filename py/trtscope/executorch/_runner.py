@@ -12,7 +12,7 @@ from trtscope._needs import require
 from trtscope._progress import quiet
 from trtscope.executorch import _library
 from trtscope.executorch._inputs import MethodInputs
-from trtscope.executorch._program import read_program
+from trtscope.executorch._program import ProgramFile, read_program
 
 if TYPE_CHECKING:
     from executorch.runtime import Method, Program
@@ -26,21 +26,21 @@ class PteRunner:
 
     def __init__(
         self,
-        path: Path,
+        file: ProgramFile,
         program: Program,
         method: str | None,
         options: dict[str, object],
         *,
         etdump: bool = False,
     ) -> None:
-        self.path = path
+        self.path = file.path
         self.program = program
         self.method_name = method or self._only_method()
         self._options = options
         self._etdump = etdump
         self._written: Path | None = None
         self._methods: dict[str, Method] = {}
-        self._inputs: dict[str, MethodInputs] = {}
+        self._inputs = {m.name: MethodInputs(file.path, m.name, m.inputs) for m in file.methods}
         self.method(self.method_name)
 
     def _only_method(self) -> str:
@@ -65,7 +65,6 @@ class PteRunner:
             ):
                 loaded = self.program.load_method(name)
                 assert loaded is not None
-                self._inputs[name] = MethodInputs(self.path, name, loaded.metadata)
             self._methods[name] = loaded
         return self._methods[name]
 
@@ -150,13 +149,18 @@ def load(
 
     Raises:
         PackageError: the file is not there or no program, or an engine in it cannot be loaded.
+        TrtscopeError: an argument is not of these.
     """
     path = Path(path)
-    read_program(path)  # what damage there is, ExecuTorch does not survive
+    if method is not None and model is not None and method != model:
+        raise TrtscopeError(
+            f"{path}: method={method!r} and model={model!r} name the same thing; give one of them"
+        )
+    file = read_program(path)  # what damage there is, ExecuTorch does not survive
     require("torch")  # which ExecuTorch's own bindings import
     with quiet():
         from executorch.runtime import Runtime
 
     with _library.errors_as(PackageError, f"{path} is no ExecuTorch program"):
         program = Runtime.get().load_program(path, enable_etdump=etdump)
-    return PteRunner(path, program, method or model, options, etdump=etdump)
+    return PteRunner(file, program, method or model, options, etdump=etdump)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from trtscope._checksum import append_checksum
 from trtscope._errors import TrtscopeError
-from trtscope._folders import make_folder
+from trtscope._whole_file import written_whole
 from trtscope.executorch._etrecord import etrecord_octets
+
+if TYPE_CHECKING:
+    from executorch.exir import EdgeProgramManager, ExecutorchBackendConfig
 
 ETRECORD_SUFFIX = ".etrecord"
 
@@ -23,12 +27,13 @@ def save(
             or of ``torch.export.export``, which is then lowered.
         path: of the program; must end in ``.pte``.
         etrecord: also write ``NAME.etrecord``, with which the Inspector and ``trtscope profile``
-            name nodes and source lines.
+            name nodes and source lines.  Without, one that is there is removed: it is of another
+            program.
         lowering: options of ``lower``, for an exported program.
 
     Raises:
-        TrtscopeError: the program is of another kind, or has no ETRecord, or one that ExecuTorch
-            cannot write: nothing is written then.
+        TrtscopeError: the program is of another kind, has no ETRecord, or one that ExecuTorch
+            cannot write, or a file cannot be written: nothing is written then.
     """
     from executorch.exir import EdgeProgramManager, ExecutorchProgramManager
     from torch.export import ExportedProgram
@@ -43,13 +48,12 @@ def save(
     elif lowering:
         raise TrtscopeError(f"{', '.join(lowering)}: this program is lowered already")
     if isinstance(program, EdgeProgramManager):
-        program = program.to_executorch()
+        program = program.to_executorch(_config(program))
     if not isinstance(program, ExecutorchProgramManager):
         raise TrtscopeError(
             "a .pte is made of an exported program, an EdgeProgramManager or an "
             f"ExecutorchProgramManager, not of a {type(program).__name__}"
         )
-    make_folder(path.parent)
     beside = path.with_suffix(ETRECORD_SUFFIX)
     record = None
     if etrecord:
@@ -61,8 +65,31 @@ def save(
                 "trtscope.executorch.lower"
             ) from error
         record = etrecord_octets(kept, beside)
-    with path.open("wb") as file:
-        program.write_to_file(file)
-    if record is not None:
-        beside.write_bytes(record)
+    with written_whole(path) as part:
+        with part.open("wb") as file:
+            program.write_to_file(file)
+        append_checksum(part)
+    if record is None:
+        beside.unlink(missing_ok=True)  # one that is there is of the program before
+    else:
+        with written_whole(beside) as part:
+            part.write_bytes(record)
     return path
+
+
+def _config(program: EdgeProgramManager) -> ExecutorchBackendConfig:
+    """Buffers that the model changes begin as they were exported: unless asked, ExecuTorch has them
+    begin at zero.  Those of zeros, such as caches, take no place in the file."""
+    from executorch.exir import ExecutorchBackendConfig
+    from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
+
+    names = []
+    for method in program.methods:
+        exported = program.exported_program(method)
+        changed = set(exported.graph_signature.buffers_to_mutate.values())
+        for spec in exported.graph_signature.input_specs:
+            if spec.target in changed:
+                value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
+                if value is not None and value.any():
+                    names.append(spec.arg.name)
+    return ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(names)] if names else [])

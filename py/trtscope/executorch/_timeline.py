@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trtscope._folders import make_folder
+from trtscope._whole_file import written_whole
 
 _TRACKS = {"method": 1, "call": 2, "inside": 3, "layers": 4, "gpu": 5}
 
@@ -164,8 +164,7 @@ class Timeline:
     def write_trace(self, path: str | os.PathLike[str]) -> Path:
         """Writes everything as one trace for ui.perfetto.dev and chrome://tracing."""
         path = Path(path)
-        make_folder(path.parent)
-        with path.open("w", encoding="utf-8") as file:
+        with written_whole(path) as part, part.open("w", encoding="utf-8") as file:
             separator = '{"traceEvents": ['
             for event in self._trace_events():  # one by one: they may be millions
                 file.write(separator + json.dumps(event))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import trtscope
-from trtscope._errors import TrtscopeError
 from trtscope._recording import Recording, read_recording
+from trtscope._whole_file import written_whole
 from trtscope.report._data import report_data
 from trtscope.report._findings import findings
 from trtscope.report._program import program_data
@@ -37,10 +37,8 @@ def write_report(
     recording = read_recording(folder)
     page = page_of(recording, program_data(recording.path, etrecord))
     target = Path(path)
-    try:
-        target.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise TrtscopeError(f"{target}: cannot be written: {error.strerror}") from error
+    with written_whole(target) as part:
+        part.write_text(page, encoding="utf-8")
     return target
 
 

@@ -137,7 +137,7 @@ def lower(
     planning = MemoryPlanningPass(alloc_graph_input=planned, alloc_graph_output=planned)
     config = ExecutorchBackendConfig(memory_planning_pass=planning)
     program = bytes(edge.to_executorch(config).buffer)
-    # core/engine/host/checksum.h
+    # core/base/checksum.h
     trailer = struct.pack("<4sIQ", b"TSCK", zlib.crc32(program), len(program))
     return program + trailer if checksum else program
 

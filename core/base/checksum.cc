@@ -1,4 +1,4 @@
-#include "core/engine/host/checksum.h"
+#include "core/base/checksum.h"
 
 #include <array>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-namespace trtscope::engine::host {
+namespace trtscope {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are read as they lie");
@@ -62,20 +62,20 @@ uint32_t Crc32(std::span<const std::byte> bytes) {
   return ~crc;
 }
 
-Result<std::span<const std::byte>> CheckedProgram(std::span<const std::byte> plan) {
-  if (plan.size() < kTrailerSize) return plan;
-  const size_t size = plan.size() - kTrailerSize;
-  if (std::memcmp(plan.data() + size, "TSCK", 4) != 0 || ReadAt<uint64_t>(plan, size + 8) != size) {
-    return plan;
+Result<std::span<const std::byte>> CheckedProgram(std::span<const std::byte> octets) {
+  if (octets.size() < kTrailerSize) return octets;
+  const size_t size = octets.size() - kTrailerSize;
+  if (std::memcmp(octets.data() + size, "TSCK", 4) != 0 ||
+      ReadAt<uint64_t>(octets, size + 8) != size) {
+    return octets;
   }
-  const auto program = plan.first(size);
-  const uint32_t expected = ReadAt<uint32_t>(plan, size + 4), found = Crc32(program);
+  const auto program = octets.first(size);
+  const uint32_t expected = ReadAt<uint32_t>(octets, size + 4), found = Crc32(program);
   if (found != expected) {
-    return DataLoss("the plan of " + std::to_string(plan.size()) +
-                    " octets was damaged since it was built: its checksum is " + Hex(found) +
-                    ", expected " + Hex(expected));
+    return DataLoss("damaged since it was written: the checksum of its " + std::to_string(size) +
+                    " octets is " + Hex(found) + ", expected " + Hex(expected));
   }
   return program;
 }
 
-}  // namespace trtscope::engine::host
+}  // namespace trtscope

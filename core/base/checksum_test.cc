@@ -1,11 +1,11 @@
-#include "core/engine/host/checksum.h"
+#include "core/base/checksum.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
-namespace trtscope::engine::host {
+namespace trtscope {
 namespace {
 
 std::span<const std::byte> Bytes(const std::string& text) {
@@ -59,4 +59,4 @@ TEST(CheckedProgram, SeesEveryChangedBit) {
 }
 
 }  // namespace
-}  // namespace trtscope::engine::host
+}  // namespace trtscope
