@@ -27,9 +27,13 @@ def test_who_has_the_old_file_keeps_it(tmp_path: Path) -> None:
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "m.pte"
     path.write_text("old")
-    with pytest.raises(ZeroDivisionError), written_whole(path) as part:
+
+    def fail(part: Path) -> None:
         part.write_text("half")
         raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), written_whole(path) as part:
+        fail(part)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -13,6 +13,7 @@ from executorch.exir.backend.backend_details import BackendDetails, PreprocessRe
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import DelegateMappingBuilder, tag_constant_data
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.tensor import dim_order_from_stride
 from torch.export import ExportedProgram
 from torch.fx import Graph, Node
@@ -136,8 +137,8 @@ def _from_one(bounds: Any) -> Any:
 
 
 def _operator(node: Node) -> Any:
-    """The ATen operator behind an operator of the edge dialect."""
-    return getattr(node.target, "_op", node.target) if node.op == "call_function" else node.target
+    """The ATen operator, or the one behind an operator of the edge dialect."""
+    return node.target._op if isinstance(node.target, EdgeOpOverload) else node.target
 
 
 def _debug_handles(edge_program: ExportedProgram) -> Any:
