@@ -1,13 +1,16 @@
 """Warnings in words: what to look at first, and what the numbers do not mean.
 
-Each rule looks at one engine's data as the page has it (report/_data.py) and gives a sentence, or
-nothing.  The limits are judgement, and stand in the sentence.
+First the files that could not be read: the rest does not know of what is in them.  Then each rule
+looks at one engine's data as the page has it (report/_data.py) and gives a sentence, or nothing.
+The limits are judgement, and stand in the sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from trtscope._recording import Unread
 
 Engine = dict[str, Any]
 
@@ -151,11 +154,16 @@ RULES: tuple[Callable[[Engine], str | None], ...] = (
 )
 
 
-def findings(engines: list[Engine]) -> list[dict[str, str]]:
-    """``engine``, ``rule`` and ``text`` of each, by rule: engines that share a sentence's kind lie
-    together."""
+def findings(engines: list[Engine], unread: Sequence[Unread] = ()) -> list[dict[str, str]]:
+    """``of`` (an engine's id, or a file's name), ``rule`` and ``text`` of each, by rule: engines
+    that share a sentence's kind lie together."""
     return [
-        {"engine": engine["id"], "rule": rule.__name__, "text": text}
+        # What is said of two files differs in more than numbers: each reason is a rule.
+        {"of": found.file.name, "rule": text, "text": text}
+        for found in unread
+        for text in (f"A file of the folder is not, or not all, in this report: {found.reason}.",)
+    ] + [
+        {"of": engine["id"], "rule": rule.__name__, "text": text}
         for rule in RULES
         for engine in engines
         if (text := rule(engine)) is not None

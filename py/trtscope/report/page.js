@@ -102,8 +102,8 @@ function drawFindings() {
     groups.set(finding.rule, [...(groups.get(finding.rule) ?? []), finding]);
   }
   for (const group of groups.values()) {
-    const others = group.slice(1).map((f) => f.engine);
-    const names = others.length ? `${group[0].engine}; likewise ${others.slice(0, 6).join(", ")}${others.length > 6 ? ` and ${others.length - 6} more` : ""}` : group[0].engine;
+    const others = group.slice(1).map((f) => f.of);
+    const names = others.length ? `${group[0].of}; likewise ${others.slice(0, 6).join(", ")}${others.length > 6 ? ` and ${others.length - 6} more` : ""}` : group[0].of;
     list.append(make("li", {}, group[0].text, make("span", {}, names)));
   }
 }

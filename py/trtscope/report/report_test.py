@@ -163,6 +163,27 @@ def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "No such file or directory" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_read_is_said_and_the_others_reported(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    old = copy / "old-0123456789ab-0.host.1_engine_execution_profile.trace.partial"
+    old.write_bytes(b"[\n")
+    page = tmp_path / "r.html"
+    assert main(["report", str(copy), "-o", str(page)]) == OK
+    reason = "names no engine: cut at its start, or no trace of trtscope: left out"
+    assert f"trtscope: warning: {old}: {reason}\n" in capsys.readouterr().err
+    embedded = re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert embedded is not None
+    data = json.loads(embedded[1])
+    assert len(data["engines"]) == 2
+    assert old.name not in data["files"]
+    assert (data["findings"][0]["of"], data["findings"][0]["text"]) == (
+        old.name,
+        f"A file of the folder is not, or not all, in this report: {reason}.",
+    )
+
+
 def test_an_etdump_that_cannot_be_read_is_said_on_the_page(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "model.etdp").write_bytes(b"no ETDump")
@@ -190,8 +211,11 @@ def page_file(recording: Recording, folder: Path) -> Path:
 
 @in_browser
 def test_the_page_draws(folder: Path, tmp_path: Path) -> None:
-    dom = browse(write_report(folder, tmp_path / "r.html"))
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "old_input_profile.trace").write_bytes(b"")
+    dom = browse(write_report(copy, tmp_path / "r.html"))
     assert re.search(r'data-drawn-ms="\d+"', dom)
+    assert "in this report: it is empty: left out.<span>old_input_profile.trace</span>" in dom
     assert len(re.findall(r"<figure>", dom)) == 2
     assert "8 of 8 layers" in dom
     assert re.search(r'aria-sort="descending"[^>]*>total<', dom)  # the engines that matter first
