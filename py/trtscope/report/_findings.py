@@ -131,13 +131,23 @@ def opaque_layers(engine: Engine) -> str | None:
     )
 
 
-def slow_start(engine: Engine) -> str | None:
+def slow_call(engine: Engine) -> str | None:
     total = engine["phases"].get("total", {})
     if total.get("count", 0) < 5 or total["max_ns"] < 10 * total["p50_ns"]:
         return None
+    took = (
+        f"took {_time(total['max_ns'])}, {total['max_ns'] / max(total['p50_ns'], 1):.0f} times the "
+        f"median of {_time(total['p50_ns'])}"
+    )
+    calls = engine["calls"]
+    if calls["slowest"] == calls["first"]:
+        return (
+            f"The first call of the recording {took}: an engine's first call loads and allocates. "
+            "Warm up before calls that matter."
+        )
     return (
-        f"The slowest call took {_time(total['max_ns'])}, ten times the median of "
-        f"{_time(total['p50_ns'])} or more: often the first one, which loads and allocates."
+        f"Call {calls['slowest']}, not the first, {took}: the timeline shows what ran beside it. "
+        "Another program on the machine, and clocks that change, look like this too."
     )
 
 
@@ -149,7 +159,7 @@ RULES: tuple[Callable[[Engine], str | None], ...] = (
     input_copies,
     staged_outputs,
     opaque_layers,
-    slow_start,
+    slow_call,
     sampled,
 )
 

@@ -173,7 +173,7 @@ function drawDistributions() {
       const axis = make("div", { class: "axis" }, make("span", {}, time(bins.edges_ns[0])), make("span", {}, time(bins.edges_ns.at(-1))));
       const label = column === "gpu" ? "device time" : "host time";
       byId("distributions").append(make("figure", {}, svg, axis,
-        make("figcaption", {}, `${engine.id}: ${label}, p50 ${time(summary.p50_ns)}, p99 ${time(summary.p99_ns)}`)));
+        make("figcaption", {}, make("b", {}, engine.id), `${label}, p50 ${time(summary.p50_ns)}, p99 ${time(summary.p99_ns)}`)));
     }
   }
 }

@@ -118,7 +118,16 @@ def test_parts_lie_below_their_call() -> None:
             made({"total": [9] * 9}, {"{ForeignNode[a...b]}": [30] * 9, "conv": [70] * 9}),
             "30 % of the layer time is in 1 fused layers",
         ),
-        ("slow_start", made({"total": [9_000_000] + [1000] * 9}), "took 9.00 ms"),
+        (
+            "slow_call",
+            made({"total": [9_000_000] + [1000] * 9}),
+            "The first call of the recording took 9.00 ms, 9000 times the median of 1.0 µs: ",
+        ),
+        (
+            "slow_call",
+            made({"total": [1000] * 9 + [9_000_000]}),
+            "Call 10, not the first, took 9.00 ms, 9000 times the median",
+        ),
     ],
 )
 def test_a_rule_speaks(rule: str, recording: Recording, sentence: str) -> None:
