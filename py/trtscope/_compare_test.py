@@ -108,13 +108,28 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert len(layers) == 50
     assert all(row["ratio"] == pytest.approx(9) and row["verdict"] == "slower" for row in layers)
     assert report["failed"] == []
+    assert (report["unread_a"], report["unread_b"]) == ([], [])
+
+
+def test_the_command_says_what_it_could_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = record(tmp_path / "a", 1000)
+    old = tmp_path / "a" / "old_engine_execution_profile.trace.partial"
+    old.write_bytes(b"")
+    assert main(["compare", folder, folder, "--json"]) == OK
+    said = capsys.readouterr()
+    line = f"{old}: it is empty: left out"
+    assert json.loads(said.out)["unread_b"] == [line]
+    assert said.err == 2 * f"trtscope: warning: {line}\n"
 
 
 def test_the_command_fails_what_became_slower(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = record(tmp_path / "a", 1000)
-    engine, inputs = null_engine("encoder", layers=5000)  # a hundred times the layers to report
+    # Seven times the layers to report, and all 40 calls find room in a thread's ring of 16384.
+    engine, inputs = null_engine("encoder", layers=350)
     with trtscope.profile(level="layers", dir=tmp_path / "b"):
         for _ in range(40):
             engine(*inputs)

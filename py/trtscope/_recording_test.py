@@ -9,7 +9,7 @@ import pytest
 
 import trtscope
 from trtscope._profile import names
-from trtscope._recording import PARTIAL, read_recording
+from trtscope._recording import PARTIAL, Recording, read_recording
 from trtscope._testing import null_engine
 
 CALLS = 7
@@ -52,8 +52,13 @@ def test_a_trace_that_was_cut_is_read_up_to_its_last_whole_event(traces: Path) -
     assert [f.name for f in engine.cut] == [file.name + PARTIAL]
 
 
+def whole_calls(recording: Recording) -> int:
+    ((_, engine),) = recording.engines()
+    return len(engine.phases["torchtrt.delegate"])
+
+
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("damage", "reason"),
     [
         (lambda text: text.replace(b'"ph":"X"', b'"ph";"X"', 1), r"line \d+ is no event"),
         (
@@ -62,25 +67,93 @@ def test_a_trace_that_was_cut_is_read_up_to_its_last_whole_event(traces: Path) -
         ),
         (lambda text: re.sub(rb'"dur":[0-9.]+', b'"dur":NaN', text), "NaN to integer"),
         (lambda text: re.sub(rb'"dur":[0-9.]+', b'"dur":1e30', text), "int too big"),
-        (lambda text: re.sub(rb'"args":{"engine":', b'"args":[{"engine":', text), r"line \d+"),
-        (lambda text: b"[\n{}\n]\n", "line 2: expected an event with 'name', got {}"),
-        (lambda text: b"[\n[1]\n]\n", r"expected an event, got '\[1\]'"),
-        (lambda text: b"\x00\xff\xfe", "line 1 is no event"),
-        (lambda text: b"", "names no engine"),
+        (lambda text: re.sub(rb'"tid":\d+', b'"tid":"x"', text), r"line \d+: expected an event as"),
+        (lambda text: text[: len(text) // 2] + bytes(100) + b"\n" + text[-300:], "is no event"),
+        (lambda text: text.replace(b'{"name":"torchtrt', b"[" * 9999 + b'"', 1), "is no event"),
     ],
 )
-def test_a_damaged_file_is_named(traces: Path, damage: object, message: str) -> None:
+def test_a_damaged_trace_is_read_up_to_there(traces: Path, damage: object, reason: str) -> None:
     file = next(traces.glob("*_engine_execution_profile.trace"))
     file.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
-    with pytest.raises(trtscope.TrtscopeError, match=f"{file.name}: .*{message}"):
-        read_recording(traces)
+    recording = read_recording(traces)
+    ((_, engine),) = recording.engines()
+    (unread,) = recording.unread
+    assert unread.file == file
+    assert re.search(f"{reason}.*: read up to there$", unread.reason)
+    assert len(engine.phases["torchtrt.enqueue_host"]) == CALLS  # of another file
+    assert engine.cut == []  # which says something else
+    for spans in (*engine.phases.values(), *(layer.spans for layer in engine.layers.values())):
+        assert len({len(column) for column in vars(spans).values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda text: b"", "it is empty"),
+        (lambda text: b"[", "names no engine: cut at its start"),
+        (lambda text: b"[\n", "names no engine: cut at its start"),
+        # Within its header, as a process that was killed while it wrote that leaves it.
+        (lambda text: text[:40], "names no engine: cut at its start"),
+        (lambda text: text[: text.index(b"trtscope.engine")], "names no engine: cut at its start"),
+        (lambda text: bytes(4096), "line 1 is no event"),  # as some file systems do without power
+        (lambda text: b"\x00\xff\xfe", "line 1 is no event"),
+        (lambda text: b"[\n{}\n]\n", "line 2: expected an event with 'name', got {}"),
+        (lambda text: b"[\n[1]\n]\n", r"expected an event, got '\[1\]'"),
+        (lambda text: re.sub(rb'"args":{"engine":', b'"args":[{"engine":', text), r"line \d+"),
+    ],
+)
+@pytest.mark.parametrize("end", ["", PARTIAL])
+def test_a_file_that_names_no_engine_costs_what_is_in_it(
+    traces: Path, damage: object, reason: str, end: str
+) -> None:
+    file = next(traces.glob("*_engine_execution_profile.trace"))
+    old = file.with_name(f"old-{file.name}{end}")
+    old.write_bytes(damage(file.read_bytes()))  # type: ignore[operator]
+    recording = read_recording(traces)
+    assert whole_calls(recording) == CALLS
+    assert old not in recording.files
+    (unread,) = recording.unread
+    assert str(unread).startswith(f"{old}: ")
+    assert re.search(f"{reason}.*: left out$", unread.reason)
 
 
 def test_an_entry_that_cannot_be_read_is_named(traces: Path) -> None:
     entry = traces / "zz_input_profile.trace"
     entry.mkdir()
-    with pytest.raises(trtscope.TrtscopeError, match=f"{entry}: cannot be read: Is a directory"):
+    recording = read_recording(traces)
+    assert whole_calls(recording) == CALLS
+    assert [str(u) for u in recording.unread] == [
+        f"{entry}: cannot be read (Is a directory): left out"
+    ]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [b"", b'{"Layers": [', b"[]", b'{"Layers": 7}', b'{"Layers": null}', b"[" * 9999, None],
+)
+def test_a_damaged_graph_costs_the_details(traces: Path, graph: bytes | None) -> None:
+    ((_, engine),) = read_recording(traces).engines()
+    file = traces / f"{engine.id}.host.1.engine.graph.json"
+    if graph is None:
+        file.mkdir()
+    else:
+        file.write_bytes(graph)
+    recording = read_recording(traces)
+    assert whole_calls(recording) == CALLS
+    (unread,) = recording.unread
+    assert unread.file == file
+    assert unread.reason.endswith(": its engine's layers have no details")
+
+
+def test_a_folder_of_which_nothing_can_be_read_is_refused(traces: Path) -> None:
+    for file in traces.glob("*.trace"):
+        file.write_bytes(b"")
+    with pytest.raises(trtscope.TrtscopeError) as error:
         read_recording(traces)
+    first = min(f.name for f in traces.glob("*.trace"))
+    assert str(error.value).startswith(
+        f"{traces}: none of its traces (4) can be read: {first}: it is empty: left out; "
+    )
 
 
 def test_folders_without_traces_are_named(tmp_path: Path) -> None:

@@ -39,6 +39,13 @@ def test_it_holds_what_it_says(bundle: Path) -> None:
         "libtrtscope_executorch.so",
         "libtrtscope_host.so",
     }
+    # What it hands on of others has its licence beside it.
+    assert (bundle / "LICENSE").read_text().strip()
+    assert {p.parent.name for p in (bundle / "licenses").glob("*/LICENSE") if p.stat().st_size} == {
+        "executorch",
+        "nlohmann_json",
+        "nvidia_nvtx",
+    }
     targets = json.loads((bundle / "targets.json").read_text())
     assert targets["drive_os_6_aarch64"]["tensorrt"] == ["libnvinfer.so.8"]
     assert "linux_x86_64_cuda" not in targets

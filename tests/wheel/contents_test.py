@@ -48,6 +48,14 @@ _SYSTEM = {
     "libpthread.so.0",
     "libstdc++.so.6",
 }
+#: Of others, compiled into the libraries (as headers, all of them) -> how its licence is called.
+COMPILED_IN = {
+    "executorch": "BSD",
+    "nlohmann_json": "MIT",
+    "nvidia-nvtx": "Apache-2.0 WITH LLVM-exception",
+    "torch": "BSD-3-Clause",
+}
+COMPILED_IN_FOLDERS = [name.replace("-", "_") for name in COMPILED_IN]
 _EXECUTORCH = {
     "libexecutorch.so",
     "libexecutorch_backend_xnnpack.so",
@@ -155,10 +163,22 @@ def test_the_bill_of_materials_names_what_was_built_against(files: dict[str, byt
     bill = json.loads(text)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.5")
     components = {(c["name"], c["version"]) for c in bill["components"]}
-    assert {name for name, _ in components} == {"nlohmann_json", "executorch", "torch"}
+    assert {name for name, _ in components} == COMPILED_IN.keys()
     minors = {"_".join(v.split(".")[:2]) for name, v in components if name == "torch"}
     assert minors == set(MINORS)
-    assert all(c["licenses"][0]["license"]["name"] for c in bill["components"])
+    for component in bill["components"]:
+        licence = COMPILED_IN[component["name"]]
+        assert licence in component["licenses"][0]["license"]["name"], component["name"]
+
+
+@pytest.mark.parametrize("name", ["LICENSE", *COMPILED_IN_FOLDERS])
+def test_the_licence_of_what_is_compiled_in_is_there(files: dict[str, bytes], name: str) -> None:
+    end = f"/licenses/{name}" if name == "LICENSE" else f"/licenses/{name}/LICENSE"
+    (text,) = (data.decode() for path, data in files.items() if path.endswith(end))
+    words = " ".join(text.split())
+    assert "Copyright" in words or "copyright" in words
+    if name == "nvidia_nvtx":
+        assert "LLVM Exceptions to the Apache 2.0 License" in words
 
 
 def test_the_record_is_true(files: dict[str, bytes]) -> None:

@@ -60,13 +60,23 @@ def metadata(params: dict[str, Any], licenses: list[str]) -> str:
     return "\n".join(lines) + "\n\n" + Path(params["readme"]).read_text()
 
 
-def distributions(paths: list[str]) -> list[dict[str, str]]:
-    """Name, version and licence of the distributions whose METADATA are among the files."""
+def distributions(paths: list[str], declared: dict[str, str]) -> list[dict[str, str]]:
+    """Name, version and licence of the distributions whose METADATA are among the files.
+
+    Args:
+        paths: of files of their dist-info.
+        declared: licence by distribution, which wins over what METADATA says.
+    """
     found = []
     for path in paths:
         if path.endswith("/METADATA"):
             fields = HeaderParser().parsestr(Path(path).read_text())
-            licence = fields["License-Expression"] or fields["License"] or "see its licence file"
+            licence = (
+                declared.get(fields["Name"])
+                or fields["License-Expression"]
+                or fields["License"]
+                or "see its licence file"
+            )
             # A build's local part (+cpu) says nothing of the headers.
             version = fields["Version"].partition("+")[0]
             found.append({"name": fields["Name"], "version": version, "license": licence})
@@ -123,7 +133,7 @@ def licenses(params: dict[str, Any], json_text: str) -> dict[str, str]:
         "LICENSE": Path(params["own_license"]).read_text(),
         "nlohmann_json/LICENSE": json_text,
     }
-    for path in sorted(p for p in params["legal"] if p.endswith("/LICENSE")):
+    for path in sorted(p for p in params["legal"] if p.endswith(("/LICENSE", "/License.txt"))):
         (name,) = re.findall(r"/(\w+)[^/]*\.dist-info/", path)
         texts[f"{name}/LICENSE"] = Path(path).read_text()
     return texts
@@ -144,7 +154,9 @@ def main() -> None:
     wheel.add(info + "entry_points.txt", f"[console_scripts]\n{scripts}".encode())
     for name, text in sorted(texts.items()):
         wheel.add(f"{info}licenses/{name}", text.encode())
-    materials = bill_of_materials(params, [component, *distributions(params["legal"])])
+    materials = bill_of_materials(
+        params, [component, *distributions(params["legal"], params["declared_licenses"])]
+    )
     wheel.add(info + "sboms/trtscope.cdx.json", materials.encode())
     wheel.close(info + "RECORD")
 

@@ -32,6 +32,7 @@ def _impl(ctx):
                  {path: f.path for path, f in libraries.items()},
         "own_license": ctx.file.license_file.path,
         "legal": [f.path for f in ctx.files.legal],
+        "declared_licenses": ctx.attr.declared_licenses,
         "nlohmann_json": [f.path for f in json_legal],
     }))
     ctx.actions.run(
@@ -52,6 +53,7 @@ _wheel = rule(
     implementation = _impl,
     cfg = portable_transition,
     attrs = {
+        "declared_licenses": attr.string_dict(doc = "distribution -> licence of what is taken of it, where its METADATA says otherwise"),
         "distribution": attr.string(mandatory = True),
         "extras": attr.string_list_dict(),
         "json_library": attr.label(providers = [CcInfo]),

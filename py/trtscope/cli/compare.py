@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from trtscope.cli._text import table
+from trtscope.cli._unread import warn_of_unread
 
 if TYPE_CHECKING:
     from trtscope._compare import Comparison, Row
@@ -63,7 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     columns = [phase["column"] for phase in names()["phases"]]
     if arguments.metric not in columns:
         raise TrtscopeError(f"--metric {arguments.metric!r} is none of {', '.join(columns)}")
-    found = compare(read_recording(arguments.a), read_recording(arguments.b))
+    a, b = (read_recording(folder) for folder in (arguments.a, arguments.b))
+    warn_of_unread(a)
+    warn_of_unread(b)
+    found = compare(a, b)
     failed: list[Row] = []
     if arguments.fail_above is not None:
         if not any(r.what == arguments.metric for r in found.rows):
@@ -78,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
             "only_a": found.only_a,
             "only_b": found.only_b,
             "too_few_calls": found.too_few,
+            "unread_a": [str(unread) for unread in a.unread],
+            "unread_b": [str(unread) for unread in b.unread],
             "failed": [row.to_json() for row in failed],
         }
         print(json.dumps(report, indent=2))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trtscope.cli._text import octets
+from trtscope.cli._unread import warn_of_unread
 
 
 def add_parser(commands: Any) -> None:
@@ -29,9 +30,12 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from trtscope.report import write_report
+    from trtscope._recording import read_recording
+    from trtscope.report import write_page
 
-    page = write_report(arguments.folder, arguments.out, etrecord=arguments.etrecord)
+    recording = read_recording(arguments.folder)
+    warn_of_unread(recording)
+    page = write_page(recording, arguments.out, etrecord=arguments.etrecord)
     print(f"wrote {page} ({octets(page.stat().st_size)}): open it in a browser", file=sys.stderr)
     print(Path(page).resolve())
     return 0

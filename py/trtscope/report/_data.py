@@ -74,6 +74,7 @@ def _engine(process: Process, engine: EngineRecording) -> dict[str, Any]:
         },
         "layers": layers,
         "layer_sums": _layer_sums(engine),
+        "calls": _calls(engine),
     }
 
 
@@ -176,10 +177,18 @@ def _groups(
 
 
 def _slowest_call(engine: EngineRecording) -> int:
+    return (_calls(engine) or {"slowest": -1})["slowest"]
+
+
+def _calls(engine: EngineRecording) -> dict[str, int] | None:
+    """Numbers of the ``first`` recorded call and of the ``slowest``; None without any."""
     spans = engine.phases.get(_phase("total"))
     if not spans:
-        return -1
-    return spans.call[int(np.argmax(samples(spans.duration_ns)))]
+        return None
+    return {
+        "first": min(spans.call),
+        "slowest": spans.call[int(np.argmax(samples(spans.duration_ns)))],
+    }
 
 
 def _order(item: tuple[tuple[str, int, str], _Lane]) -> tuple[str, bool, str, int]:

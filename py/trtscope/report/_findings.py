@@ -1,13 +1,16 @@
 """Warnings in words: what to look at first, and what the numbers do not mean.
 
-Each rule looks at one engine's data as the page has it (report/_data.py) and gives a sentence, or
-nothing.  The limits are judgement, and stand in the sentence.
+First the files that could not be read: the rest does not know of what is in them.  Then each rule
+looks at one engine's data as the page has it (report/_data.py) and gives a sentence, or nothing.
+The limits are judgement, and stand in the sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from trtscope._recording import Unread
 
 Engine = dict[str, Any]
 
@@ -128,13 +131,23 @@ def opaque_layers(engine: Engine) -> str | None:
     )
 
 
-def slow_start(engine: Engine) -> str | None:
+def slow_call(engine: Engine) -> str | None:
     total = engine["phases"].get("total", {})
     if total.get("count", 0) < 5 or total["max_ns"] < 10 * total["p50_ns"]:
         return None
+    took = (
+        f"took {_time(total['max_ns'])}, {total['max_ns'] / max(total['p50_ns'], 1):.0f} times the "
+        f"median of {_time(total['p50_ns'])}"
+    )
+    calls = engine["calls"]
+    if calls["slowest"] == calls["first"]:
+        return (
+            f"The first call of the recording {took}: an engine's first call loads and allocates. "
+            "Warm up before calls that matter."
+        )
     return (
-        f"The slowest call took {_time(total['max_ns'])}, ten times the median of "
-        f"{_time(total['p50_ns'])} or more: often the first one, which loads and allocates."
+        f"Call {calls['slowest']}, not the first, {took}: the timeline shows what ran beside it. "
+        "Another program on the machine, and clocks that change, look like this too."
     )
 
 
@@ -146,16 +159,21 @@ RULES: tuple[Callable[[Engine], str | None], ...] = (
     input_copies,
     staged_outputs,
     opaque_layers,
-    slow_start,
+    slow_call,
     sampled,
 )
 
 
-def findings(engines: list[Engine]) -> list[dict[str, str]]:
-    """``engine``, ``rule`` and ``text`` of each, by rule: engines that share a sentence's kind lie
-    together."""
+def findings(engines: list[Engine], unread: Sequence[Unread] = ()) -> list[dict[str, str]]:
+    """``of`` (an engine's id, or a file's name), ``rule`` and ``text`` of each, by rule: engines
+    that share a sentence's kind lie together."""
     return [
-        {"engine": engine["id"], "rule": rule.__name__, "text": text}
+        # What is said of two files differs in more than numbers: each reason is a rule.
+        {"of": found.file.name, "rule": text, "text": text}
+        for found in unread
+        for text in (f"A file of the folder is not, or not all, in this report: {found.reason}.",)
+    ] + [
+        {"of": engine["id"], "rule": rule.__name__, "text": text}
         for rule in RULES
         for engine in engines
         if (text := rule(engine)) is not None

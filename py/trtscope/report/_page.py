@@ -24,7 +24,8 @@ def write_report(
     *,
     etrecord: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Writes the page about the traces in ``folder``; returns its path.
+    """Writes the page about the traces in ``folder``; returns its path.  Files that cannot be read
+    are named on it.
 
     Args:
         folder: what ``trtscope profile --out`` or ``trtscope.profile(dir=)`` wrote.
@@ -32,9 +33,18 @@ def write_report(
         etrecord: of the program whose ETDump lies in the folder; by default one that lies there.
 
     Raises:
-        TrtscopeError: no trace, or one that cannot be read; the page cannot be written.
+        TrtscopeError: no trace that can be read; the page cannot be written.
     """
-    recording = read_recording(folder)
+    return write_page(read_recording(folder), path, etrecord=etrecord)
+
+
+def write_page(
+    recording: Recording,
+    path: str | os.PathLike[str],
+    *,
+    etrecord: str | os.PathLike[str] | None = None,
+) -> Path:
+    """As write_report, of a folder that was read already."""
     page = page_of(recording, program_data(recording.path, etrecord))
     target = Path(path)
     with written_whole(target) as part:
@@ -47,7 +57,7 @@ def page_of(recording: Recording, programs: Sequence[dict[str, Any]] = ()) -> st
     data = report_data(recording)
     data["version"] = trtscope.__version__
     data["made"] = datetime.now(UTC).isoformat(timespec="seconds")
-    data["findings"] = findings(data["engines"])
+    data["findings"] = findings(data["engines"], recording.unread)
     data["programs"] = list(programs)
     # Inside a script element only "<" can end it.
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

@@ -102,8 +102,8 @@ function drawFindings() {
     groups.set(finding.rule, [...(groups.get(finding.rule) ?? []), finding]);
   }
   for (const group of groups.values()) {
-    const others = group.slice(1).map((f) => f.engine);
-    const names = others.length ? `${group[0].engine}; likewise ${others.slice(0, 6).join(", ")}${others.length > 6 ? ` and ${others.length - 6} more` : ""}` : group[0].engine;
+    const others = group.slice(1).map((f) => f.of);
+    const names = others.length ? `${group[0].of}; likewise ${others.slice(0, 6).join(", ")}${others.length > 6 ? ` and ${others.length - 6} more` : ""}` : group[0].of;
     list.append(make("li", {}, group[0].text, make("span", {}, names)));
   }
 }
@@ -142,10 +142,16 @@ function drawEngines() {
   sortable(byId("engines"), columns, () => data.engines, { key: columns.findIndex((c) => c.title === "total") });
 }
 
+// Engines whose distributions are drawn, at most.
+const DISTRIBUTIONS = 24;
+
 function drawDistributions() {
   const width = 300, base = 68;
-  const slowestFirst = [...data.engines].sort((a, b) => total(b, "total") - total(a, "total"));
-  for (const engine of slowestFirst) {
+  const slowest = [...data.engines].sort((a, b) => total(b, "total") - total(a, "total")).slice(0, DISTRIBUTIONS);
+  if (slowest.length < data.engines.length) {
+    byId("distributions-note").textContent = ` The ${count(slowest.length)} engines with the most host time, of ${count(data.engines.length)}.`;
+  }
+  for (const engine of slowest) {
     for (const [column, bins] of Object.entries(engine.histograms)) {
       if (bins.counts.length === 0) continue;
       const svg = make("svg", { viewBox: `0 0 ${width} ${base}`, role: "img", preserveAspectRatio: "none" });
@@ -167,14 +173,19 @@ function drawDistributions() {
       const axis = make("div", { class: "axis" }, make("span", {}, time(bins.edges_ns[0])), make("span", {}, time(bins.edges_ns.at(-1))));
       const label = column === "gpu" ? "device time" : "host time";
       byId("distributions").append(make("figure", {}, svg, axis,
-        make("figcaption", {}, `${engine.id}: ${label}, p50 ${time(summary.p50_ns)}, p99 ${time(summary.p99_ns)}`)));
+        make("figcaption", {}, make("b", {}, engine.id), `${label}, p50 ${time(summary.p50_ns)}, p99 ${time(summary.p99_ns)}`)));
     }
   }
 }
 
 // --- timeline ---------------------------------------------------------------------------------
 
-const ROW = 15, TITLE = 17, FIELDS = 6;
+const RULER = 18, TITLE = 17, ROW = 15, GAP = 6, FIELDS = 6;
+// Pixels: rows are drawn no lower than this, and no canvas taller, which browsers leave blank.
+const LEAST_ROW = 2, MOST_HEIGHT = 16000;
+// Of a canvas on paper, to its width: a page's, less the headings above.  What is taller than a page
+// covers what comes after it when Chromium prints it.
+const PAPER_RATIO = 1.15;
 
 function drawTimeline() {
   const { timeline } = data;
@@ -183,24 +194,37 @@ function drawTimeline() {
     (timeline.every === 1
       ? `All ${count(timeline.all)} spans. `
       : `${count(timeline.shown)} of ${count(timeline.all)} spans: of one call in ${count(timeline.every)}, and of each engine's slowest. The figures elsewhere on this page are of all. `),
+    make("span", { id: "timeline-rows" }),
     make("span", { class: "screen" }, "Wheel or + and - zoom, dragging and arrow keys move, a double click shows all."));
   const names = timeline.names, phases = new Map(data.phases.map((p) => [p.event, p.column]));
-  const lanes = timeline.lanes;
-  let top = 18;
-  for (const lane of lanes) {
-    lane.top = top;
-    top += TITLE + lane.depth * ROW + 6;
+  const all = timeline.lanes;
+  for (const lane of all) {
     // Ends by depth are in order too, since slices of one depth do not overlap: the longest slice
     // bounds how far back one that reaches into view can start.
     lane.longest = 0;
     for (let i = 0; i < lane.slices.length; i += FIELDS) lane.longest = Math.max(lane.longest, lane.slices[i + 3]);
   }
-  const height = top + 4;
+  // The lanes that have room, and how tall their rows and all of them are.
+  let lanes = all, row = ROW, height = 0;
+  function arrange(most) {
+    const rows = all.reduce((n, lane) => n + lane.depth, 0);
+    row = Math.min(ROW, Math.max(LEAST_ROW, (most - RULER - all.length * (TITLE + GAP)) / rows));
+    lanes = [];
+    height = RULER;
+    for (const lane of all) {
+      const bottom = height + TITLE + lane.depth * row + GAP;
+      if (bottom > most + 1 && lanes.length > 0) break;
+      lane.top = height;
+      height = bottom;
+      lanes.push(lane);
+    }
+    byId("timeline-rows").textContent = lanes.length === all.length ? "" : `The first ${count(lanes.length)} of ${count(all.length)} rows have room here. `;
+  }
   let end = 1;
-  for (const lane of lanes) {
+  for (const lane of all) {
     for (let i = 0; i < lane.slices.length; i += FIELDS) end = Math.max(end, lane.slices[i + 2] + lane.slices[i + 3]);
   }
-  let from = 0, to = end, width = 0, queued = false;
+  let from = 0, to = end, width = 0, queued = false, printing = false;
 
   const firstAt = (lane, start) => {
     let low = 0, high = lane.slices.length / FIELDS;
@@ -232,7 +256,8 @@ function drawTimeline() {
     for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
       const x = (at - from) * scale;
       context.fillRect(x, 14, 1, 4);
-      context.fillText(time(at), x + 3, 12);
+      const label = time(at), room = width - context.measureText(label).width;
+      context.fillText(label, Math.min(x + 3, room), 12);
     }
     for (const lane of lanes) {
       context.fillStyle = line;
@@ -247,13 +272,13 @@ function drawTimeline() {
         if (right <= painted[depth] && right - x < 1) return;  // a pixel that is painted already
         const wide = Math.max(0.7, right - x);
         painted[depth] = x + wide;
-        const y = lane.top + TITLE + depth * ROW;
+        const y = lane.top + TITLE + depth * row;
         context.fillStyle = colors[lane.slices[i]];
-        context.fillRect(x, y, wide, ROW - 2);
-        if (wide > 42) {
+        context.fillRect(x, y, wide, row > 4 ? row - 2 : row);
+        if (wide > 42 && row > 10) {
           context.save();
           context.beginPath();
-          context.rect(x, y, wide - 3, ROW);
+          context.rect(x, y, wide - 3, row);
           context.clip();
           context.fillStyle = panel;
           context.fillText(names[lane.slices[i]].replace("torchtrt.", ""), x + 3, y + 10);
@@ -266,6 +291,7 @@ function drawTimeline() {
   function resize() {
     const ratio = devicePixelRatio || 1;
     width = canvas.clientWidth;
+    arrange(printing ? PAPER_RATIO * width : MOST_HEIGHT / ratio);
     canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -285,7 +311,7 @@ function drawTimeline() {
     const at = from + (event.clientX - box.left) * (to - from) / width, y = event.clientY - box.top;
     const slack = 2 * (to - from) / width;
     for (const lane of lanes) {
-      const depth = Math.floor((y - lane.top - TITLE) / ROW);
+      const depth = Math.floor((y - lane.top - TITLE) / row);
       if (depth < 0 || depth >= lane.depth || y < lane.top) continue;
       let found = -1;
       visit(lane, (i, start) => {
@@ -338,6 +364,9 @@ function drawTimeline() {
   }
   view(0, end);
   new ResizeObserver(resize).observe(canvas.parentElement);
+  // The size before the pages are laid out, the colours when those of paper apply.
+  addEventListener("beforeprint", () => { printing = true; resize(); });
+  addEventListener("afterprint", () => { printing = false; resize(); });
   for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", draw);
   resize();
 }
@@ -369,10 +398,13 @@ function drawLayers() {
     const shown = Math.min(found.length, most);
     more.hidden = shown === found.length;
     byId("layer-count").textContent = found.length > shown
-      ? `${count(shown)} slowest of ${count(found.length)} layers that match` : `${count(found.length)} of ${count(all.length)} layers`;
+      ? `${count(shown)} slowest of ${count(found.length)} layers` : `${count(found.length)} of ${count(all.length)} layers`;
+    byId("layer-filter").textContent = (chosen.value && ` of ${chosen.value}`) + (text && ` with “${search.value}” in the name`);
     return found.slice(0, shown);
   };
-  const share = (layer) => make("span", {}, make("span", { class: "share", style: `width:${(90 * layer.share).toFixed(1)}px` }), ` ${(100 * layer.share).toFixed(1)} %`);
+  const share = (layer) => make("span", {},
+    make("span", { class: "share" }, make("i", { style: `width:${(100 * layer.share).toFixed(1)}%` })),
+    make("span", { class: "percent" }, `${(100 * layer.share).toFixed(1)} %`));
   const columns = [
     { title: "engine", text: true, value: (l) => l.engine },
     { title: "#", value: (l) => l.position },

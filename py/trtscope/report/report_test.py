@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import zlib
+from array import array
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,7 @@ import trtscope
 from trtscope._profile import names
 from trtscope._recording import EngineRecording, Layer, Process, Recording, read_recording
 from trtscope._testing import null_engine, spans
-from trtscope._testing_browser import browse, in_browser
+from trtscope._testing_browser import PAPER_WIDTH, browse, in_browser, printed
 from trtscope.cli import FAILED, OK, main
 from trtscope.report import write_report
 from trtscope.report._data import report_data, timeline
@@ -115,7 +118,16 @@ def test_parts_lie_below_their_call() -> None:
             made({"total": [9] * 9}, {"{ForeignNode[a...b]}": [30] * 9, "conv": [70] * 9}),
             "30 % of the layer time is in 1 fused layers",
         ),
-        ("slow_start", made({"total": [9_000_000] + [1000] * 9}), "took 9.00 ms"),
+        (
+            "slow_call",
+            made({"total": [9_000_000] + [1000] * 9}),
+            "The first call of the recording took 9.00 ms, 9000 times the median of 1.0 µs: ",
+        ),
+        (
+            "slow_call",
+            made({"total": [1000] * 9 + [9_000_000]}),
+            "Call 10, not the first, took 9.00 ms, 9000 times the median",
+        ),
     ],
 )
 def test_a_rule_speaks(rule: str, recording: Recording, sentence: str) -> None:
@@ -163,6 +175,27 @@ def test_the_command(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "is a folder; name a file" in capsys.readouterr().err
 
 
+def test_a_file_that_cannot_be_read_is_said_and_the_others_reported(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    old = copy / "old-0123456789ab-0.host.1_engine_execution_profile.trace.partial"
+    old.write_bytes(b"[\n")
+    page = tmp_path / "r.html"
+    assert main(["report", str(copy), "-o", str(page)]) == OK
+    reason = "names no engine: cut at its start, or no trace of trtscope: left out"
+    assert f"trtscope: warning: {old}: {reason}\n" in capsys.readouterr().err
+    embedded = re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert embedded is not None
+    data = json.loads(embedded[1])
+    assert len(data["engines"]) == 2
+    assert old.name not in data["files"]
+    assert (data["findings"][0]["of"], data["findings"][0]["text"]) == (
+        old.name,
+        f"A file of the folder is not, or not all, in this report: {reason}.",
+    )
+
+
 def test_an_etdump_that_cannot_be_read_is_said_on_the_page(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "model.etdp").write_bytes(b"no ETDump")
@@ -190,8 +223,11 @@ def page_file(recording: Recording, folder: Path) -> Path:
 
 @in_browser
 def test_the_page_draws(folder: Path, tmp_path: Path) -> None:
-    dom = browse(write_report(folder, tmp_path / "r.html"))
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "old_input_profile.trace").write_bytes(b"")
+    dom = browse(write_report(copy, tmp_path / "r.html"))
     assert re.search(r'data-drawn-ms="\d+"', dom)
+    assert "in this report: it is empty: left out.<span>old_input_profile.trace</span>" in dom
     assert len(re.findall(r"<figure>", dom)) == 2
     assert "8 of 8 layers" in dom
     assert re.search(r'aria-sort="descending"[^>]*>total<', dom)  # the engines that matter first
@@ -252,3 +288,115 @@ def test_a_million_spans_are_drawn(tmp_path: Path) -> None:
     assert page.stat().st_size < 4_000_000
     dom = browse(page)
     assert re.search(r"[\d,]+ of 1,344,000 spans: of one call in 34", dom)
+
+
+# --- on paper ----------------------------------------------------------------------------------
+
+#: Sets ``data-cut`` to what sticks out of its page or of its cell, and ``data-painted`` to how many
+#: colours the timeline has.
+MEASURE = """
+const out = document.documentElement.dataset;
+const wide = document.documentElement.clientWidth;
+const shown = [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility());
+out.wide = wide;
+out.cut = shown.filter((e) => e.getBoundingClientRect().right > wide + 1
+    || (e.matches("td, th, li, p, figcaption, .scroll") && e.scrollWidth > e.clientWidth + 1))
+  .map((e) => e.tagName + "." + e.className + ": " + e.textContent.slice(0, 40)).join("; ");
+out.controls = shown.filter((e) => e.matches("button, input, select, .screen")).length;
+const canvas = document.getElementById("timeline");
+const pixels = new Uint32Array(
+  canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+out.painted = new Set(pixels).size;
+"""
+
+
+def long_recording(engines: int = 14, layers: int = 40) -> Recording:
+    """Names as long as real ones; more engines and layers than fit on one page."""
+    recording = made({})
+    found = recording.processes[0].engines
+    found.clear()
+    for number in range(engines):
+        engine = EngineRecording(
+            f"vision_tower.encoder.blocks.{number}.attention-0123456789ab-0", "tensorrt", "torch"
+        )
+        for event in ("torchtrt.delegate", "torchtrt.enqueue_host"):
+            engine.phases[event] = spans([1000 * (number + 1)] * 20)
+        for position in range(layers):
+            name = f"/blocks.{number}/attention/qkv/MatMul + /blocks.{number}/Add_{position}"
+            layer = spans([1000 + position] * 20, track=9 + number)
+            layer.start_ns = array("q", (at + 2000 * position for at in layer.start_ns))
+            engine.layers[position] = Layer(name, layer)
+        found[engine.id] = engine
+    return recording
+
+
+@in_browser
+def test_nothing_is_cut_off_on_paper(tmp_path: Path) -> None:
+    recording = long_recording()
+    dom = browse(page_file(recording, tmp_path), MEASURE, paper=True)
+    assert f'data-wide="{PAPER_WIDTH}"' in dom
+    assert 'data-cut=""' in dom
+    assert 'data-controls="0"' in dom
+    painted = re.search(r'data-painted="(\d+)"', dom)
+    assert painted is not None
+    assert int(painted[1]) > 3
+
+
+@in_browser
+def test_paper_says_what_was_chosen_on_the_screen(tmp_path: Path) -> None:
+    recording = long_recording()
+    engine = next(iter(recording.processes[0].engines))
+    dom = browse(
+        page_file(recording, tmp_path),
+        """
+        const search = document.getElementById("layer-search");
+        const chosen = document.getElementById("layer-engine");
+        chosen.value = chosen.options[1].value; chosen.dispatchEvent(new Event("change"));
+        search.value = "Add_"; search.dispatchEvent(new Event("input"));
+        document.querySelector("[data-zoom='0.5']").click();
+        const text = (id) => document.getElementById(id).innerText;
+        document.documentElement.dataset.count = text("layer-count");
+        document.documentElement.dataset.filter = text("layer-filter");
+        document.documentElement.dataset.range = text("range");
+        """,
+        paper=True,
+    )
+    assert 'data-count="30 slowest of 40 layers"' in dom
+    assert f'data-filter=" of {engine} with “Add_” in the name"' in dom
+    assert re.search(r'data-range="[\d.]+ ms to [\d.]+ ms"', dom)
+
+
+def drawing(pdf: bytes) -> list[bytes]:
+    """What draws the pages of a PDF."""
+    contents = []
+    for start in re.finditer(rb"stream\r?\n", pdf):
+        with contextlib.suppress(zlib.error):  # not a compressed one
+            contents.append(zlib.decompressobj().decompress(pdf[start.end() :]))
+    return contents
+
+
+@in_browser
+@pytest.mark.parametrize(
+    ("engines", "most_pages"),
+    [(14, 5), (200, 11)],  # the second one's timeline would be taller than six pages
+)
+def test_the_page_prints(tmp_path: Path, engines: int, most_pages: int) -> None:
+    pdf = printed(page_file(long_recording(engines), tmp_path))
+    pages = len(re.findall(rb"/Type\s*/Page\b", pdf))
+    assert 2 <= pages <= most_pages
+    # Tables and distributions have some hundred rectangles a page, the timeline some thousand.
+    rectangles = [content.count(b" re\n") for content in drawing(pdf)]
+    assert len([n for n in rectangles if n > 1000]) == 1
+    assert rectangles[-1] < 1000  # and more comes after it
+
+
+@in_browser
+def test_what_has_no_room_is_counted(tmp_path: Path) -> None:
+    dom = browse(page_file(long_recording(700, 1), tmp_path))
+    assert len(re.findall(r"<figure>", dom)) == 24
+    assert "The 24 engines with the most host time, of 700." in dom
+    said = re.search(r"The first (\d+) of 701 rows have room here\.", dom)
+    assert said is not None
+    assert 300 < int(said[1]) < 700
+    (height,) = re.findall(r'<canvas id="timeline"[^>]* height="(\d+)"', dom)
+    assert int(height) <= 16000  # a browser leaves one that is much taller blank
