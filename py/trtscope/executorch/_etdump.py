@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trtscope._errors import PackageError
-from trtscope.executorch._flatbuffer import DamageError, Flatbuffer
+from trtscope.executorch._flatbuffer import UINT64, DamageError, Flatbuffer
 
 _MAGIC = b"ED00"
 _SIZE = 4  # of the number before the trace where there is one
@@ -80,12 +80,12 @@ def _runs(path: Path, file: Flatbuffer, start: int) -> Iterator[Run]:
 
 
 def _event(file: Flatbuffer, event: int) -> Event:
-    number = file.int32(event, _ID, _NO_ID)
+    number = file.number(event, _ID, default=_NO_ID)
     return Event(
         file.text(event, _NAME),
         file.text(event, _ID_TEXT) if number == _NO_ID else str(number),
-        file.int32(event, _INSTRUCTION, -1),
-        file.uint64(event, _START),
-        file.uint64(event, _END),
-        file.octets(event, _METADATA),
+        file.number(event, _INSTRUCTION, default=-1),
+        file.number(event, _START, UINT64),
+        file.number(event, _END, UINT64),
+        bytes(file.octets(event, _METADATA)),
     )

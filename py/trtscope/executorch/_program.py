@@ -7,16 +7,13 @@ by their numbers in it.  They are followed only after ExecuTorch's own verifier 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-from flatbuffers import number_types
-from flatbuffers.table import Table
-
 from trtscope._errors import PackageError
 from trtscope.executorch import _library
+from trtscope.executorch._flatbuffer import INT8, UINT8, UINT32, UINT64, DamageError, Flatbuffer
 
 _HEADER = b"eh00"
 _HEADER_AT = 8
@@ -90,132 +87,90 @@ def read_program(path: Path) -> ProgramFile:
     """
     _library.check_program(path)
     with path.open("rb") as file:
-        return _Reader(path, mmap(file.fileno(), 0, access=ACCESS_READ)).program()
+        octets = mmap(file.fileno(), 0, access=ACCESS_READ)
+    try:
+        return ProgramFile(path, _Reader(octets).methods())
+    except DamageError as error:
+        raise PackageError(f"{path}: {error}") from error
 
 
 class _Reader:
-    def __init__(self, path: Path, octets: mmap) -> None:
-        self._path, self._octets = path, octets
+    def __init__(self, octets: mmap) -> None:
+        self._octets = memoryview(octets)
+        self._file = Flatbuffer(octets)
+        self._root = self._file.root(0)
+        self._segments = self._file.tables(self._root, _SEGMENTS)
+        self._inline = self._file.tables(self._root, _INLINE_DATA)
 
-    def program(self) -> ProgramFile:
-        root = Table(self._octets, int.from_bytes(self._octets[:4], "little"))
-        return ProgramFile(self._path, tuple(self._method(root, p) for p in _tables(root, _PLANS)))
+    def methods(self) -> tuple[Method, ...]:
+        return tuple(self._method(plan) for plan in self._file.tables(self._root, _PLANS))
 
-    def _method(self, root: Table, plan: Table) -> Method:
-        name = self._text(plan, _NAME, "a method's name")
-        where = f"method {name!r}"
+    def _method(self, plan: int) -> Method:
+        file = self._file
+        name = file.text(plan, _NAME)
         operators = []
-        for operator in _tables(plan, _OPERATORS):
-            base, overload = (
-                self._text(operator, i, f"{where}: an operator's name") for i in (0, 1)
-            )
+        for operator in file.tables(plan, _OPERATORS):
+            base, overload = file.text(operator, 0), file.text(operator, 1)
             operators.append(f"{base}.{overload}" if overload else base)
-        delegates = tuple(self._delegate(root, d, where) for d in _tables(plan, _DELEGATES))
-        return Method(name, self._inputs(plan, where), tuple(operators), delegates)
+        try:
+            delegates = tuple(self._delegate(d) for d in file.tables(plan, _DELEGATES))
+            return Method(name, self._inputs(plan), tuple(operators), delegates)
+        except DamageError as error:
+            raise DamageError(f"method {name!r}: {error}") from error
 
-    def _inputs(self, plan: Table, where: str) -> tuple[InputTensor | None, ...]:
-        values = list(_tables(plan, _VALUES))
+    def _inputs(self, plan: int) -> tuple[InputTensor | None, ...]:
+        file = self._file
+        values = file.tables(plan, _VALUES)
         inputs: list[InputTensor | None] = []
-        for index in _numbers(plan, _INPUTS, number_types.Int32Flags):
+        for index in file.numbers(plan, _INPUTS):
             if not 0 <= index < len(values):
-                raise PackageError(
-                    f"{self._path}: {where}: input {len(inputs)} is value {index} of {len(values)}"
-                )
-            value = values[index]
-            kind = _number(value, _VALUE_KIND, number_types.Uint8Flags)
-            tensor = _table(value, _VALUE_OF_KIND) if kind == _TENSOR else None
-            inputs.append(self._tensor(tensor, f"{where}: input {len(inputs)}") if tensor else None)
+                raise DamageError(f"input {len(inputs)} is value {index} of {len(values)}")
+            is_tensor = file.number(values[index], _VALUE_KIND, UINT8) == _TENSOR
+            tensor = file.table(values[index], _VALUE_OF_KIND) if is_tensor else None
+            inputs.append(self._tensor(tensor, len(inputs)) if tensor is not None else None)
         return tuple(inputs)
 
-    def _tensor(self, tensor: Table, where: str) -> InputTensor:
-        sizes = _numbers(tensor, _SIZES, number_types.Int32Flags)
-        order = _numbers(tensor, _DIM_ORDER, number_types.Uint8Flags)
+    def _tensor(self, tensor: int, index: int) -> InputTensor:
+        file = self._file
+        sizes = file.numbers(tensor, _SIZES)
+        order = file.numbers(tensor, _DIM_ORDER, UINT8)
         if sorted(order) != list(range(len(sizes))):
-            raise PackageError(
-                f"{self._path}: {where}: its {len(sizes)} dimensions are in the order {order}"
+            raise DamageError(
+                f"input {index}: its {len(sizes)} dimensions are in the order {order}"
             )
         return InputTensor(
-            _DTYPES.get(_number(tensor, _SCALAR_TYPE, number_types.Int8Flags)),
+            _DTYPES.get(file.number(tensor, _SCALAR_TYPE, INT8)),
             sizes,
             order,
-            _number(tensor, _DYNAMISM, number_types.Int8Flags) == _STATIC,
+            file.number(tensor, _DYNAMISM, INT8) == _STATIC,
         )
 
-    def _delegate(self, root: Table, delegate: Table, where: str) -> Delegate:
-        backend = self._text(delegate, _ID, f"{where}: a backend's name")
+    def _delegate(self, delegate: int) -> Delegate:
+        file = self._file
+        backend = file.text(delegate, _ID)
         specs = {
-            self._text(spec, _KEY, f"{where}: an option's name"): bytes(_octets(spec, _VALUE))
-            for spec in _tables(delegate, _SPECS)
+            file.text(spec, _KEY): bytes(file.octets(spec, _VALUE))
+            for spec in file.tables(delegate, _SPECS)
         }
-        reference = _table(delegate, _PROCESSED)
+        reference = file.table(delegate, _PROCESSED)
         if reference is None:
-            raise PackageError(f"{self._path}: {where}: a delegate of {backend} has no data")
-        index = _number(reference, _INDEX, number_types.Uint32Flags)
-        in_segment = _number(reference, _LOCATION, number_types.Int8Flags) == _IN_SEGMENT
-        entries = list(_tables(root, _SEGMENTS if in_segment else _INLINE_DATA))
+            raise DamageError(f"a delegate of {backend} has no data")
+        index = file.number(reference, _INDEX, UINT32)
+        in_segment = file.number(reference, _LOCATION, INT8) == _IN_SEGMENT
+        entries = self._segments if in_segment else self._inline
         if index >= len(entries):
-            raise PackageError(
-                f"{self._path}: {where}: a delegate of {backend} names data {index} of "
-                f"{len(entries)}"
-            )
-        data = self._segment(entries[index]) if in_segment else _octets(entries[index], 0)
+            raise DamageError(f"a delegate of {backend} names data {index} of {len(entries)}")
+        data = self._segment(entries[index]) if in_segment else file.octets(entries[index], 0)
         return Delegate(backend, data, specs)
 
-    def _segment(self, segment: Table) -> memoryview:
+    def _segment(self, segment: int) -> memoryview:
         if self._octets[_HEADER_AT : _HEADER_AT + 4] != _HEADER:
-            raise PackageError(f"{self._path}: names a segment and has no header to find it by")
+            raise DamageError("it names a segment and has no header to find it by")
         base = int.from_bytes(self._octets[_SEGMENTS_AT : _SEGMENTS_AT + 8], "little")
-        start = base + _number(segment, _OFFSET, number_types.Uint64Flags)
-        size = _number(segment, _SIZE, number_types.Uint64Flags)
+        start = base + self._file.number(segment, _OFFSET, UINT64)
+        size = self._file.number(segment, _SIZE, UINT64)
         if start + size > len(self._octets):
-            raise PackageError(
-                f"{self._path}: a segment of {size} octets at {start} is beyond its "
-                f"{len(self._octets)} octets"
+            raise DamageError(
+                f"a segment of {size} octets at {start} is beyond its {len(self._octets)} octets"
             )
-        return memoryview(self._octets)[start : start + size]
-
-    def _text(self, table: Table, field: int, what: str) -> str:
-        at = _at(table, field)
-        raw = table.String(table.Pos + at) if at else b""
-        try:
-            return bytes(raw).decode()
-        except UnicodeDecodeError as error:
-            raise PackageError(f"{self._path}: {what} is {bytes(raw)!r}, not UTF-8") from error
-
-
-def _at(table: Table, field: int) -> int:
-    """Where the field lies in the table; 0 when it has its default."""
-    return int(table.Offset(4 + 2 * field))
-
-
-def _number(table: Table, field: int, kind: type) -> int:
-    at = _at(table, field)
-    return int(table.Get(kind, table.Pos + at)) if at else 0
-
-
-def _numbers(table: Table, field: int, kind: type) -> tuple[int, ...]:
-    at = _at(table, field)
-    if not at:
-        return ()
-    start, width = table.Vector(at), kind.bytewidth  # type: ignore[attr-defined]
-    return tuple(int(table.Get(kind, start + i * width)) for i in range(table.VectorLen(at)))
-
-
-def _octets(table: Table, field: int) -> memoryview:
-    at = _at(table, field)
-    if not at:
-        return memoryview(b"")
-    start = table.Vector(at)
-    return memoryview(table.Bytes)[start : start + table.VectorLen(at)]
-
-
-def _table(table: Table, field: int) -> Table | None:
-    at = _at(table, field)
-    return Table(table.Bytes, table.Indirect(table.Pos + at)) if at else None
-
-
-def _tables(table: Table, field: int) -> Iterator[Table]:
-    if at := _at(table, field):
-        start = table.Vector(at)
-        for i in range(table.VectorLen(at)):
-            yield Table(table.Bytes, table.Indirect(start + 4 * i))
+        return self._octets[start : start + size]

@@ -438,10 +438,13 @@ function drawPrograms() {
     box.append(make("h2", {}, `Steps of ${program.file}`));
     if (program.error) { box.append(make("p", { class: "hint" }, program.error)); continue; }
     box.append(make("p", { class: "hint" },
-      `${count(program.method.calls)} calls of the method, ${(program.method.total_ms).toFixed(3)} ms; between its steps ${(program.between_steps_ms).toFixed(3)} ms.`));
+      `${count(program.method.calls)} calls of the method, ${(program.method.total_ms).toFixed(3)} ms; between its steps ${(program.between_steps_ms).toFixed(3)} ms.` +
+      (program.failed_calls ? ` ${count(program.failed_calls)} calls failed, and are in no figure.` : "")));
     const table = make("table");
     const sum = (times) => Object.values(times).reduce((n, ms) => n + ms, 0);
+    const several = new Set(program.steps.map((s) => s.method)).size > 1;
     sortable(table, [
+      ...(several ? [{ title: "method", text: true, value: (s) => s.method || "–" }] : []),
       { title: "#", value: (s) => s.instruction },
       { title: "step", text: true, value: (s) => s.step },
       { title: "engine", text: true, value: (s) => s.engine || "–" },
