@@ -321,9 +321,12 @@ void EngineProfile::RecordGpuSpan(const GpuSpan& span) {
   state.stats->CommitGpu(span.duration_ns);
   if (CallObserver* const observer = state.listener()) observer->OnGpuSpan(span);
   if (TraceStream* stream = state.EnterFor(span.call)) {
+    // A call that waits for the device knows it before it is over itself.
+    const bool before_call = state.in_call && span.call == state.calls;
+    const uint8_t flags = before_call ? kSpanEstimated | kSpanBeforeCall : kSpanEstimated;
     const uint64_t dropped = Tracer::Get().Record(1, [&](SpanRing::Batch& batch) {
       return AddPhase(batch, *stream, Phase::kGpu, span.start_ns, span.duration_ns, span.call,
-                      kSpanEstimated)
+                      flags)
                  ? uint64_t{0}
                  : uint64_t{1};
     });

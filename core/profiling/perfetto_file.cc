@@ -161,7 +161,7 @@ void PerfettoFile::WriteGpuSpan(const SpanRecord& raw, const EngineStats& stats)
   slice.category = PerfettoCategory::kPhase;
   slice.call = record.call;
   Pending& pending = PendingOf(engine, record.call);
-  if (pending.flow_call == record.call) {
+  if (pending.flow_call == record.call || (record.flags & kSpanBeforeCall) != 0) {
     pending.flow_call = 0;
     slice.flow = tracks_.FlowId(stats.uid(), record.call);
     slice.flow_ends = true;

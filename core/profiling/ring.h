@@ -19,6 +19,7 @@ enum class SpanKind : uint8_t { kPhase, kLayer };
 inline constexpr uint8_t kSpanFailed = 1;      // its call failed
 inline constexpr uint8_t kSpanEstimated = 2;   // its start is where it fits, not a measurement
 inline constexpr uint8_t kSpanGpuFollows = 4;  // an enqueue whose device time will come
+inline constexpr uint8_t kSpanBeforeCall = 8;  // a device time that comes before its call's spans
 
 struct SpanRecord {
   int64_t start_ns;

@@ -69,11 +69,11 @@ case "$command" in
     ;;
   wheel)
     environment
-    venv="$(mktemp -d)"
-    python3 -m venv --system-site-packages "$venv"
-    "$venv/bin/python" -m pip install -q --no-index --no-deps "${1:?run.sh wheel FILE.whl}"
-    TRTSCOPE_TENSORRT="$store/tensorrt86" \
-      "$venv/bin/python" "$(dirname "${BASH_SOURCE[0]}")/wheel_check.py" "$store"
+    # Beside the machine's own packages, which may be a virtual environment's themselves.
+    packages="$(mktemp -d)/site-packages"
+    python3 -m pip install -q --no-index --no-deps --target "$packages" "${1:?run.sh wheel FILE.whl}"
+    PYTHONPATH="$packages" TRTSCOPE_TENSORRT="$store/tensorrt86" \
+      python3 "$(dirname "${BASH_SOURCE[0]}")/wheel_check.py" "$store"
     ;;
   bench)
     environment

@@ -1,6 +1,6 @@
 """The installed wheel on a real GPU: the torch that is there gets its library, and plans run.
 
-Run by run.sh (`run.sh wheel FILE.whl`) in a venv over the machine's own torch; prints what it saw.
+Run by run.sh (`run.sh wheel FILE.whl`) beside the machine's own torch; prints what it saw.
 """
 
 from __future__ import annotations

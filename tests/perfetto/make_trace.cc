@@ -72,6 +72,24 @@ void Gpu() {
   other.join();
 }
 
+/// Calls that wait for the device: its times and the layers' come before the call is over.
+void Waits() {
+  Must(SetLevel(Level::kLayers));
+  const auto engine = NewEngine("waits");
+  for (int i = 0; i < 50; ++i) {
+    CallRecorder recorder(*engine);
+    recorder.Enter(Phase::kEnqueueHost);
+    recorder.ExpectGpuSpan();
+    const int64_t enqueued = NowNs();
+    recorder.Enter(Phase::kSynchronize);
+    std::this_thread::sleep_for(100us);
+    engine->RecordGpuSpan({recorder.call(), enqueued + 5'000, 50'000});
+    LayerSink& late = engine->BeginLateLayers(recorder.call(), enqueued + 5'000);
+    late.OnLayer("conv", -1, 20'000);
+    engine->FinishLateLayers();
+  }
+}
+
 /// GPU spans that overlap, and late layers that do not fit into theirs.
 void Overlap() {
   Must(SetLevel(Level::kLayers));
@@ -199,6 +217,7 @@ int Main(int argc, char** argv) {
   const std::map<std::string_view, void (*)()> scenarios = {
       {"gpu", &Gpu},
       {"overlap", &Overlap},
+      {"waits", &Waits},
       {"nested", &Nested},
       {"names", &Names},
       {"names_everywhere", &NamesEverywhere},

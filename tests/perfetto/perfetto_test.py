@@ -56,6 +56,14 @@ def root_of(trace):
     return root
 
 
+def flows(trace):
+    """How many there are; each leads from a call's enqueue to the same call's device time."""
+    enqueues, spans = trace.named("torchtrt.enqueue_host"), trace.named("torchtrt.gpu")
+    begins = {flow: s.parent.args["call"] for s in enqueues for flow in s.flows}
+    assert begins == {flow: s.args["call"] for s in spans for flow in s.flow_ends}
+    return len(begins)
+
+
 def test_calls_phases_device_time_layers_and_flows(tmp_path):
     said = run("gpu", tmp_path)
     trace = one_trace(tmp_path)
@@ -94,6 +102,20 @@ def test_calls_phases_device_time_layers_and_flows(tmp_path):
     for s in trace.named("conv") + trace.named("relu"):
         assert s.parent.name == "torchtrt.gpu"
         assert s.categories == ["torchtrt.layer", "estimated"]
+
+
+def test_device_times_that_come_before_their_call_is_over(tmp_path):
+    run("waits", tmp_path)
+    trace = one_trace(tmp_path)  # every flow has both of its ends
+    begins = {
+        flow: s.parent.args["call"]
+        for s in trace.named("torchtrt.enqueue_host")
+        for flow in s.flows
+    }
+    ends = {flow: s.args["call"] for s in trace.named("torchtrt.gpu") for flow in s.flow_ends}
+    assert begins == ends
+    assert len(begins) == 50
+    assert all(s.parent.name == "torchtrt.gpu" for s in trace.named("conv"))
 
 
 def test_tracks_counters_and_clocks(tmp_path):
@@ -135,10 +157,7 @@ def test_a_whole_engine_on_a_device(tmp_path):
     assert counter(trace, "/workspace") == [256 * 8]  # of each element
     enqueues = trace.named("torchtrt.enqueue_host")
     assert len(enqueues) == 40
-    begins = {flow: s.parent.args["call"] for s in enqueues for flow in s.flows}
-    ends = {flow: s.args["call"] for s in trace.named("torchtrt.gpu") for flow in s.flow_ends}
-    assert begins == ends
-    assert len(begins) == 10
+    assert flows(trace) == 10
     layers = trace.named("conv") + trace.named("relu")
     assert len(layers) == 30
     assert all(
