@@ -64,7 +64,9 @@ class _Support(OperatorSupportBase):
         check_ops_used(self._kept, {operator_name(n) for n in nodes if n.op == "call_function"})
 
 
-def check_ops_used(kept: Set[str], overloads: Set[str]) -> None:
+def check_ops_used(
+    kept: Set[str], overloads: Set[str], why: str = "the model does not use"
+) -> None:
     """An entry that no node has is probably misspelt.
 
     Raises:
@@ -74,7 +76,7 @@ def check_ops_used(kept: Set[str], overloads: Set[str]) -> None:
     for text in sorted(kept - names):
         near = difflib.get_close_matches(text, sorted(names), n=3)
         raise CompileError(
-            f"torch_executed_ops names {text!r}, which the model does not use"
+            f"torch_executed_ops names {text!r}, which {why}"
             + (f"; near: {', '.join(near)}" if near else "")
         )
 

@@ -7,13 +7,15 @@ read costs what is in it, and is named, and everything else is read.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from trtscope._errors import TrtscopeError
 from trtscope._profile import names
@@ -164,9 +166,20 @@ class _DamagedError(Exception):
     """A line that no trace of trtscope has; says which."""
 
 
+def _open(file: Path) -> TextIO:
+    """
+    Raises:
+        OSError: it cannot be read, or is no file: who opens a pipe waits for its writer.
+    """
+    mode = file.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # of which the system says more itself
+        raise OSError(errno.EINVAL, "it is no file")
+    return file.open(encoding="utf-8", errors="replace")
+
+
 def _events(file: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Line number and event; None for a last line that was cut."""
-    with open(file, encoding="utf-8", errors="replace") as lines:
+    with _open(file) as lines:
         number, pending = 0, None
         for number, line in enumerate(lines, 1):
             text = line.strip().rstrip(",")
@@ -256,7 +269,8 @@ def _read_file(
 def _read_details(file: Path, recording: Recording) -> None:
     """TREX's graph file: what the engine's inspector knows of each layer."""
     try:
-        layers = json.loads(file.read_text(encoding="utf-8", errors="replace"))["Layers"]
+        with _open(file) as text:
+            layers = json.load(text)["Layers"]
         details = {
             str(layer["Name"]): layer
             for layer in layers

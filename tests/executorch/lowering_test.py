@@ -106,7 +106,7 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(trtscope.TrtscopeError, match="by method name, not a Small"):
         trtscope.executorch.lower(Small())  # type: ignore[arg-type]
     silu = torch.export.export(torch.nn.SiLU(), (torch.zeros(2),))
-    with pytest.raises(trtscope.TrtscopeError, match=r"'aten\.silu'.*ExecuTorch decomposes it"):
+    with pytest.raises(trtscope.TrtscopeError, match=r"'aten\.silu', which ExecuTorch decomposes"):
         trtscope.executorch.lower(silu, torch_executed_ops=["aten.silu"])
     turned = torch.export.export(torch.nn.ReLU(), (torch.zeros(2, 3).t(),))
     with pytest.raises(
@@ -116,3 +116,67 @@ def test_mistakes_are_told() -> None:
     for methods, message in (({}, "no method"), ({1: program}, "a method named 1; expected text")):
         with pytest.raises(trtscope.TrtscopeError, match=message):
             trtscope.executorch.lower(methods)
+
+
+def test_weights_that_are_used_outside_engines_too(tmp_path: Path) -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = torch.relu(self.layer(x))
+            return torch.cond(x.sum() > 0, self.layer, lambda z: z + 1, (y,))
+
+    model = Tied()
+    path = lowered(tmp_path / "m.pte", model, torch.ones(2, 8), min_block_size=2)
+    assert backends(path) == ["TensorRTBackend"]
+    x = -torch.ones(2, 8)
+    torch.testing.assert_close(trtscope.load(path)(x), model(x))
+
+
+def test_parameters_that_ask_for_gradients_are_left_to_kernels(tmp_path: Path) -> None:
+    model = Sequential(Linear(8, 4), ReLU())
+    x = torch.randn(2, 8)
+    edge = trtscope.executorch.lower(torch.export.export(model, (x,)))
+    for name in ("m.pte", "again.pte"):
+        path = trtscope.save(edge, tmp_path / name)
+        assert backends(path) == []
+        torch.testing.assert_close(trtscope.load(path)(x), model(x))
+
+
+def test_an_operator_without_a_kernel_is_named(tmp_path: Path) -> None:
+    class Shifts(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x << x)
+
+    path = trtscope.save(
+        torch.export.export(Shifts(), (torch.ones(2, dtype=torch.int64),)), tmp_path / "m.pte"
+    )
+    with pytest.raises(
+        trtscope.PackageError,
+        match=r"m\.pte: method 'forward' cannot be loaded: .* aten::__lshift__",
+    ):
+        trtscope.load(path)
+
+
+def test_what_executorch_cannot_write_is_an_error_of_ours(tmp_path: Path) -> None:
+    model = torch.nn.BatchNorm2d(3).train()
+    program = torch.export.export(model, (torch.randn(2, 3, 4, 4),))
+    with pytest.raises(trtscope.TrtscopeError, match=r"m\.pte: ExecuTorch cannot make a program"):
+        trtscope.save(program, tmp_path / "m.pte")
+    assert not list(tmp_path.iterdir())
+
+
+def test_division_that_rounds_down_is_in_no_host_engine(tmp_path: Path) -> None:
+    class Divides(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(x) // 2 + x % 3 + torch.div(x, 2, rounding_mode="trunc")
+
+    program = torch.export.export(Divides(), (torch.tensor([4, 5]),))
+    edge = trtscope.executorch.lower(program, min_block_size=1, etrecord=False)
+    path = trtscope.save(edge, tmp_path / "m.pte")
+    (method,) = read_program(path).methods
+    assert len(method.delegates) >= 1
+    assert sum(op.startswith(("aten::floor_divide", "aten::div")) for op in method.operators) == 1
+    assert sum(op.startswith("aten::remainder") for op in method.operators) == 1

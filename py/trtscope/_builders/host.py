@@ -28,7 +28,7 @@ import torch
 from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
 from trtscope._checksum import with_checksum
 from trtscope._errors import CompileError, one_line
-from trtscope._graph import check_bounded, is_matrix_linear, tensors_of
+from trtscope._graph import check_bounded, is_matrix_linear, tensors_of, value_of
 from trtscope._metadata import TensorSpec
 from trtscope._progress import quiet
 from trtscope._region import dimension_bounds
@@ -76,6 +76,14 @@ def _decomposable() -> frozenset[Any]:
     return frozenset(torch.export.default_decompositions())
 
 
+def _floors(node: torch.fx.Node) -> bool:
+    """Whether the node divides and rounds down, or gives what that leaves."""
+    base = str(node.target).rpartition(".")[0]
+    if base in ("aten.floor_divide", "aten.remainder"):
+        return True
+    return base == "aten.div" and node.kwargs.get("rounding_mode") == "floor"
+
+
 class HostBuilder(EngineBuilder):
     """Lowers with ExecuTorch to its portable and optimized CPU kernels.
 
@@ -112,6 +120,8 @@ class HostBuilder(EngineBuilder):
                 return f"a tensor has {tensor.dim()} dimensions, more than 8"
         if not any(True for _ in tensors_of(node)):
             return "it gives no tensor"
+        if _floors(node) and not value_of(node).is_floating_point():
+            return "ExecuTorch's kernel for it is wrong for negative whole numbers"
         base = str(target).rpartition(".")[0]
         if base in _kernel_names() or f"{base}_copy" in _kernel_names():
             return None

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from trtscope.cli._arguments import folder
 from trtscope.cli._text import printable
 
 #: The process's writer makes files this long after a call, at the latest.
@@ -28,7 +29,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("pid", type=int, metavar="PID", help="the process")
     parser.add_argument("--level", help="off, delegate, phases or layers")
     parser.add_argument("--format", help="perfetto, trex or etdump")
-    parser.add_argument("--out", dest="path_prefix", metavar="DIR", help="folder of the traces")
+    parser.add_argument(
+        "--out", dest="path_prefix", type=folder, metavar="DIR", help="folder of the traces"
+    )
     parser.add_argument("--filter", metavar="GLOB", help="only engines whose id matches")
     parser.add_argument("--sample-interval", metavar="N", help="measure one call in N on the GPU")
     parser.add_argument("--reset", action="store_true", help="set all counters to zero")

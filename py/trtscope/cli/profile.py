@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Arguments = tuple[list[Any], dict[str, Any]]
 
+#: Calls without profiling, to compare with: more of them tell no more.
+MOST_OFF = 1000
+
 _SLOWEST = 10
 _LISTED = 10
 
@@ -56,7 +59,11 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--warmup", type=count, default=3, metavar="N", help="calls before (3)")
     parser.add_argument(
-        "--iterations", type=positive, default=20, metavar="N", help="calls measured (20)"
+        "--iterations",
+        type=positive,
+        default=20,
+        metavar="N",
+        help=f"calls measured (20), after as many, {MOST_OFF} at most, without profiling",
     )
     parser.add_argument(
         "--out", type=folder, metavar="DIR", help="folder of the traces (MODEL-profile)"
@@ -106,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
         # Compiled code ends the process at an index that is out of range.
         raise TrtscopeError(f"{unusual}; --any-values runs it all the same")
     out = arguments.out or Path(f"{package.path.stem}-profile")
-    off = _measure(runner, args, kwargs, arguments.warmup, arguments.iterations)
+    off = _measure(runner, args, kwargs, arguments.warmup, min(arguments.iterations, MOST_OFF))
     with trtscope.profile(
         level=arguments.level,
         dir=out,

@@ -12,7 +12,7 @@ import torch
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
-from executorch.exir.backend.utils import DelegateMappingBuilder, tag_constant_data
+from executorch.exir.backend.utils import DelegateMappingBuilder
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.tensor import dim_order_from_stride
 from torch.export import ExportedProgram
@@ -23,11 +23,12 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 from trtscope._builders import get_builder
 from trtscope._builders.base import BuildRequest, EngineBuilder
 from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
-from trtscope._errors import CompileError
+from trtscope._errors import CompileError, TrtscopeError, one_line
 from trtscope._graph import is_matrix_linear, is_symbolic, tensors_of
 from trtscope._metadata import TensorSpec
 from trtscope._partition import (
     Group,
+    baked_inputs,
     check_min_block_size,
     check_ops_used,
     kept_ops,
@@ -212,6 +213,17 @@ def _dim_order(tensor: torch.Tensor) -> tuple[int, ...]:
     return tuple(int(d) for d in dim_order_from_stride(tensor.stride()))
 
 
+def _tag_constants(program: ExportedProgram) -> None:
+    """Constants go into the engine that alone uses them; of several users each takes it as an
+    input.  ExecuTorch's ``tag_constant_data`` overlooks users outside all engines."""
+    baked = baked_inputs(program)
+    for node in program.graph.nodes:
+        if node.op == "placeholder" and node.name in baked:
+            tags = {user.meta.get("delegation_tag") for user in node.users}
+            if len(tags) == 1 and None not in tags:
+                node.meta["delegation_tag"] = tags.pop()
+
+
 # Where tensors are planned when nothing is said; said, ExecuTorch copies from the CPU to the CPU,
 # which its kernel for copies refuses.
 _ON_THE_CPU = frozenset((OPTION_KEYS["target_device"], name) for name in ("cpu", "host"))
@@ -265,12 +277,8 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
             CompileError: a name of ``torch_executed_ops`` is of none of their operators.
         """
         check_ops_used(self._kept, exported | self._decomposed)
-        try:
-            check_ops_used(self._kept, self._decomposed)
-        except CompileError as error:
-            raise CompileError(
-                f"{error}: ExecuTorch decomposes it before engines are made; name what it becomes"
-            ) from error
+        why = "ExecuTorch decomposes before engines are made: name what it becomes"
+        check_ops_used(self._kept, self._decomposed, why)
 
     def partition(self, exported_program: ExportedProgram) -> PartitionResult:
         support = _Support(self._builder, self._kept)
@@ -297,7 +305,7 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
             tags[tag] = DelegationSpec(
                 TensorRTBackend.__name__, [CompileSpec(_ENGINE_SPEC, spec), *self._specs]
             )
-        tag_constant_data(exported_program)
+        _tag_constants(exported_program)
         return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
 
 
@@ -340,13 +348,18 @@ def lower(
         engine, min_block_size=min_block_size, torch_executed_ops=torch_executed_ops, **options
     )
     exported = set().union(*map(_operator_names, methods.values()))
-    with quiet():
-        lowered = exir.to_edge_transform_and_lower(
-            program,
-            partitioner=[own, *partitioners],
-            compile_config=exir.EdgeCompileConfig(_check_ir_validity=False),
-            generate_etrecord=etrecord,
-        )
+    try:
+        with quiet():
+            lowered = exir.to_edge_transform_and_lower(
+                program,
+                partitioner=[own, *partitioners],
+                compile_config=exir.EdgeCompileConfig(_check_ir_validity=False),
+                generate_etrecord=etrecord,
+            )
+    except TrtscopeError:
+        raise
+    except Exception as error:
+        raise CompileError(f"ExecuTorch cannot lower the model: {one_line(error)}") from error
     own.check_ops_used(exported)
     return lowered
 

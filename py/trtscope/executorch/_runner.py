@@ -40,6 +40,7 @@ class PteRunner:
         self._etdump = etdump
         self._written: Path | None = None
         self._methods: dict[str, Method] = {}
+        self._operators = {m.name: set(m.operators) for m in file.methods}
         self._inputs = {m.name: MethodInputs(file.path, m.name, m.inputs) for m in file.methods}
         self.method(self.method_name)
 
@@ -63,10 +64,24 @@ class PteRunner:
                 _library.load_options(self._options),
                 _library.errors_as(PackageError, f"{self.path}: method {name!r} cannot be loaded"),
             ):
-                loaded = self.program.load_method(name)
-                assert loaded is not None
+                loaded = self._load(name)
             self._methods[name] = loaded
         return self._methods[name]
+
+    def _load(self, name: str) -> Method:
+        from executorch.runtime import Runtime
+
+        try:
+            loaded = self.program.load_method(name)
+        except RuntimeError as error:
+            known = Runtime.get().operator_registry.operator_names
+            if missing := sorted(self._operators[name] - known):
+                raise RuntimeError(
+                    f"ExecuTorch's kernels do not have {', '.join(missing)}"
+                ) from error
+            raise
+        assert loaded is not None
+        return loaded
 
     def __call__(self, *inputs: Any, method: str | None = None, **keywords: Any) -> Any:
         """What the method gives: its result, or a tuple of several.
@@ -162,5 +177,5 @@ def load(
         from executorch.runtime import Runtime
 
     with _library.errors_as(PackageError, f"{path} is no ExecuTorch program"):
-        program = Runtime.get().load_program(path, enable_etdump=etdump)
+        program = Runtime.get().load_program(path, enable_etdump=bool(etdump))
     return PteRunner(file, program, method or model, options, etdump=etdump)

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trtscope._checksum import append_checksum
-from trtscope._errors import TrtscopeError
+from trtscope._errors import TrtscopeError, one_line
 from trtscope._whole_file import written_whole
 from trtscope.executorch._etrecord import etrecord_octets
 
 if TYPE_CHECKING:
-    from executorch.exir import EdgeProgramManager, ExecutorchBackendConfig
+    from executorch.exir import (
+        EdgeProgramManager,
+        ExecutorchBackendConfig,
+        ExecutorchProgramManager,
+    )
 
 ETRECORD_SUFFIX = ".etrecord"
 
@@ -48,7 +52,7 @@ def save(
     elif lowering:
         raise TrtscopeError(f"{', '.join(lowering)}: this program is lowered already")
     if isinstance(program, EdgeProgramManager):
-        program = program.to_executorch(_config(program))
+        program = _emitted(program, path)
     if not isinstance(program, ExecutorchProgramManager):
         raise TrtscopeError(
             "a .pte is made of an exported program, an EdgeProgramManager or an "
@@ -75,6 +79,20 @@ def save(
         with written_whole(beside) as part:
             part.write_bytes(record)
     return path
+
+
+def _emitted(program: EdgeProgramManager, path: Path) -> ExecutorchProgramManager:
+    import torch
+
+    try:
+        # What is left to ExecuTorch's kernels is traced with results to write to, which parameters
+        # that ask for gradients refuse.
+        with torch.no_grad():
+            return program.to_executorch(_config(program))
+    except Exception as error:
+        raise TrtscopeError(
+            f"{path}: ExecuTorch cannot make a program of the model: {one_line(error)}"
+        ) from error
 
 
 def _config(program: EdgeProgramManager) -> ExecutorchBackendConfig:

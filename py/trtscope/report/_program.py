@@ -18,7 +18,11 @@ def program_data(
 
     A record gives the steps their graph nodes and source lines.
     """
-    return [_program(file, etrecord) for file in sorted(folder.glob(f"*{_SUFFIX}"))]
+    return [
+        _program(file, etrecord)
+        for file in sorted(folder.glob(f"*{_SUFFIX}"))
+        if not file.is_fifo()
+    ]
 
 
 def _program(file: Path, etrecord: str | os.PathLike[str] | None) -> dict[str, Any]:

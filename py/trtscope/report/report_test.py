@@ -196,6 +196,16 @@ def test_a_file_that_cannot_be_read_is_said_and_the_others_reported(
     )
 
 
+def test_a_pipe_in_the_folder_is_not_waited_for(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    for name in ("z_engine_execution_profile.trace", "z.engine.graph.json", "z.etdp"):
+        os.mkfifo(copy / name)
+    assert main(["report", str(copy), "-o", str(tmp_path / "r.html")]) == OK
+    assert "cannot be read (it is no file)" in capsys.readouterr().err
+
+
 def test_an_etdump_that_cannot_be_read_is_said_on_the_page(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "model.etdp").write_bytes(b"no ETDump")
