@@ -302,6 +302,7 @@ def test_packages_without_a_record_of_inputs_say_what_to_do(
         ["profile", "m.pt2", "--warmup", "-1"],
         ["profile", "m.pt2", "--sample-interval", "9" * 23],
         ["profile", "m.pt2", "--out", ""],
+        ["attach", "1", "--out", ""],
         ["demo", "--iterations", "0"],
         ["demo", "--iterations", "-5"],
         ["demo", "--iterations", "many"],
