@@ -59,10 +59,15 @@ def operator_name(node: Node) -> str:
     return getattr(target, "__name__", str(target))
 
 
+#: In ExecuTorch's optimized kernels but not in its portable list: kept whole, which saves a
+#: transposition of the weights in every call.
+LINEAR = torch.ops.aten.linear.default
+
+
 def is_matrix_linear(node: Node) -> bool:
     """Whether the node is a whole ``aten.linear`` as ExecuTorch's kernel computes it: not of a
     vector."""
-    if node.target is not torch.ops.aten.linear.default or not isinstance(node.args[0], Node):
+    if node.target is not LINEAR or not isinstance(node.args[0], Node):
         return False
     value = value_of(node.args[0])
     return isinstance(value, torch.Tensor) and value.dim() >= 2

@@ -28,7 +28,7 @@ import torch
 from trtscope._builders.base import BuildRequest, BuiltEngine, EngineBuilder
 from trtscope._checksum import with_checksum
 from trtscope._errors import CompileError, one_line
-from trtscope._graph import check_bounded, is_matrix_linear, tensors_of, value_of
+from trtscope._graph import LINEAR, check_bounded, is_matrix_linear, tensors_of, value_of
 from trtscope._metadata import TensorSpec
 from trtscope._progress import quiet
 from trtscope._region import dimension_bounds
@@ -51,10 +51,6 @@ _DTYPES = frozenset(
     }
 )
 
-# In the optimized kernels but not in the portable list: kept whole, which saves a transposition
-# of the weights in every call.
-_LINEAR = torch.ops.aten.linear.default
-
 
 @cache
 def _kernel_names() -> frozenset[str]:
@@ -76,9 +72,9 @@ def _decomposable() -> frozenset[Any]:
     return frozenset(torch.export.default_decompositions())
 
 
-def _floors(node: torch.fx.Node) -> bool:
-    """Whether the node divides and rounds down, or gives what that leaves."""
-    base = str(node.target).rpartition(".")[0]
+def _floors(base: str, node: torch.fx.Node) -> bool:
+    """Whether the node, of the operator ``base``, divides and rounds down, or gives what that
+    leaves."""
     if base in ("aten.floor_divide", "aten.remainder"):
         return True
     return base == "aten.div" and node.kwargs.get("rounding_mode") == "floor"
@@ -120,9 +116,9 @@ class HostBuilder(EngineBuilder):
                 return f"a tensor has {tensor.dim()} dimensions, more than 8"
         if not any(True for _ in tensors_of(node)):
             return "it gives no tensor"
-        if _floors(node) and not value_of(node).is_floating_point():
-            return "ExecuTorch's kernel for it is wrong for negative whole numbers"
         base = str(target).rpartition(".")[0]
+        if _floors(base, node) and not value_of(node).is_floating_point():
+            return "ExecuTorch's kernel for it is wrong for negative whole numbers"
         if base in _kernel_names() or f"{base}_copy" in _kernel_names():
             return None
         if target in _decomposable() or target._can_decompose():
@@ -145,7 +141,7 @@ class HostBuilder(EngineBuilder):
             "outputs": [_binding(t, metadata.symbols, with_range=False) for t in metadata.outputs],
         }
         partitioners = []
-        linears = [n for n in request.program.graph.nodes if n.target is _LINEAR]
+        linears = [n for n in request.program.graph.nodes if n.target is LINEAR]
         whole = not self._xnnpack and all(map(is_matrix_linear, linears))
         if self._xnnpack:
             from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
@@ -155,7 +151,7 @@ class HostBuilder(EngineBuilder):
             partitioners.append(XnnpackPartitioner())
         config = exir.EdgeCompileConfig(
             _check_ir_validity=False,
-            preserve_ops=[_LINEAR] if whole else [],
+            preserve_ops=[LINEAR] if whole else [],
         )
         try:
             edge = exir.to_edge_transform_and_lower(

@@ -95,6 +95,7 @@ def read_etrecord(path: Path) -> dict[str, MethodRecord]:
             method: _method(of, delegates.get(method, {}), graphs.get(method, only))
             for method, of in handles.items()
         }
+    # A damaged entry may ask for a compression that zipfile does not have.
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise PackageError(f"{path} is no ETRecord, or is damaged: {one_line(error)}") from error
     except (

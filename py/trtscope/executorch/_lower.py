@@ -24,7 +24,7 @@ from trtscope._builders import get_builder
 from trtscope._builders.base import BuildRequest, EngineBuilder
 from trtscope._compile import DEFAULT_MIN_BLOCK_SIZE
 from trtscope._errors import CompileError, TrtscopeError, one_line
-from trtscope._graph import is_matrix_linear, is_symbolic, tensors_of
+from trtscope._graph import LINEAR, is_matrix_linear, is_symbolic, tensors_of
 from trtscope._metadata import TensorSpec
 from trtscope._partition import (
     Group,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 _ENGINE_SPEC = "trtscope_engine"
 _CHANNELS_LAST = (0, 2, 3, 1)
-_LINEAR = torch.ops.aten.linear.default
 
 # Builders of partitions that wait for preprocess, by their engine's spec: a spec holds only bytes.
 _waiting: dict[bytes, EngineBuilder] = {}
@@ -179,15 +178,11 @@ class _AtenNode:
 class _Support(OperatorSupportBase):
     def __init__(self, builder: EngineBuilder, kept: frozenset[str]) -> None:
         self._builder, self._kept = builder, kept
-        self.reasons: dict[str, str] = {}
 
     def is_node_supported(self, submodules: Mapping[str, torch.nn.Module], node: Node) -> bool:
         if node.op != "call_function" or is_symbolic(node) or "delegation_tag" in node.meta:
             return False
-        reason = self._reason(node)
-        if reason is not None:
-            self.reasons.setdefault(str(_operator(node)), reason)
-        return reason is None
+        return self._reason(node) is None
 
     def _reason(self, node: Node) -> str | None:
         if node.target is operator.getitem:
@@ -268,7 +263,7 @@ class TrtscopePartitioner(Partitioner):  # type: ignore[misc]  # ExecuTorch is n
         # Linears stay whole for engines, and for the backends that are asked next.  About one that
         # none of them took, ExecuTorch asks again at the end: it is no mistake, its optimized
         # kernels have aten.linear.
-        return [_LINEAR], is_matrix_linear
+        return [LINEAR], is_matrix_linear
 
     def check_ops_used(self, exported: Set[str]) -> None:
         """To be called once all methods are lowered, with the operators that they had before.

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from trtscope._errors import PackageError, TrtscopeError
 from trtscope._profile import engine_rows
 from trtscope.executorch import _runner
-from trtscope.executorch._library import BACKEND
-from trtscope.executorch._program import read_program
 from trtscope.executorch._read_timeline import read_timeline
 from trtscope.executorch._save import ETRECORD_SUFFIX
 
@@ -68,8 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         trtscope.set_profile_sample_interval(before)
     timing = trtscope.timing_json()
     engines = engine_rows(timing)
-    has_engine = _has_engine(path, method)
-    if has_engine:
+    if plain.has_engine:
         engines = measured(engines, path, arguments.filter, f"method {method!r}")
     etdump = traced.write_etdump(out / f"{path.stem}.etdp")
     record = path.with_suffix(ETRECORD_SUFFIX)
@@ -110,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     lines += ["", timeline.table(), ""]
     lines.append(
         engine_table.rstrip("\n")
-        if has_engine
+        if plain.has_engine
         else f"No TensorRT engine is in method {method}: the steps above are all that there is."
     )
     if layers:
@@ -122,11 +119,6 @@ def run(arguments: argparse.Namespace) -> int:
     lines += ["", files_text(files)]
     print("\n".join(lines))
     return exit_code(problems)
-
-
-def _has_engine(path: Path, method: str) -> bool:
-    methods = read_program(path).methods
-    return any(d.backend == BACKEND for m in methods if m.name == method for d in m.delegates)
 
 
 def _timeline(etdump: Path, record: Path, method: str) -> tuple[Timeline, str]:

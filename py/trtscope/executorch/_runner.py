@@ -40,9 +40,15 @@ class PteRunner:
         self._etdump = etdump
         self._written: Path | None = None
         self._methods: dict[str, Method] = {}
-        self._operators = {m.name: set(m.operators) for m in file.methods}
+        self._described = {m.name: m for m in file.methods}
         self._inputs = {m.name: MethodInputs(file.path, m.name, m.inputs) for m in file.methods}
         self.method(self.method_name)
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether ``method_name`` has an engine of ``TensorRTBackend``."""
+        delegates = self._described[self.method_name].delegates
+        return any(d.backend == _library.BACKEND for d in delegates)
 
     def _only_method(self) -> str:
         known = sorted(self.program.method_names)
@@ -75,7 +81,7 @@ class PteRunner:
             loaded = self.program.load_method(name)
         except RuntimeError as error:
             known = Runtime.get().operator_registry.operator_names
-            if missing := sorted(self._operators[name] - known):
+            if missing := sorted(set(self._described[name].operators) - known):
                 raise RuntimeError(
                     f"ExecuTorch's kernels do not have {', '.join(missing)}"
                 ) from error
