@@ -48,12 +48,15 @@ class Row:
 @dataclass(frozen=True)
 class Comparison:
     """``only_a``, ``only_b``: engines without a partner.  ``too_few``: those with fewer calls than
-    a comparison needs."""
+    a comparison needs.  ``measured_a``, ``measured_b``: columns, and ``layers``, that no engine with
+    a partner has in the other recording, which was then made at another level."""
 
     rows: list[Row]
     only_a: list[str]
     only_b: list[str]
     too_few: list[str]
+    measured_a: list[str]
+    measured_b: list[str]
 
     def slower(self, what: str, above: float) -> list[Row]:
         """Rows of ``what`` (a column: ``total``, ``gpu``) that are slower by more than the ratio
@@ -81,12 +84,24 @@ def compare(a: Recording, b: Recording) -> Comparison:
         rows += found
         if not found:
             too_few.append(name)
+    measured_a, measured_b = (
+        _measured([engine for name in both for engine in side[name]]) for side in (in_a, in_b)
+    )
     return Comparison(
         rows,
         [name for name in in_a if name not in in_b],
         [name for name in in_b if name not in in_a],
         too_few,
+        [what for what in measured_a if what not in measured_b],
+        [what for what in measured_b if what not in measured_a],
     )
+
+
+def _measured(engines: list[EngineRecording]) -> list[str]:
+    """Columns that some engine has spans of, in the table's order; then ``layers``."""
+    events = {event for engine in engines for event, spans in engine.phases.items() if len(spans)}
+    columns = [phase["column"] for phase in names()["phases"] if phase["event"] in events]
+    return columns + ["layers"] * any(engine.layers for engine in engines)
 
 
 def _list(engines: dict[str, list[EngineRecording]]) -> str:

@@ -78,6 +78,16 @@ def test_engines_of_one_name_are_partners_by_their_order() -> None:
     }
 
 
+def test_what_one_recording_alone_measured_is_told() -> None:
+    phases = recording(2)
+    for engine in phases.processes[0].engines.values():
+        engine.layers.clear()
+        engine.phases["torchtrt.enqueue_host"] = spans(np.full(9, 1e4))
+    found = compare(recording(1), phases)
+    assert (found.measured_a, found.measured_b) == (["layers"], ["enqueue"])
+    assert {row.what for row in found.rows} == {"total"}
+
+
 def test_too_few_calls_are_not_compared() -> None:
     few = recording(2)
     few.processes[0].engines.popitem()

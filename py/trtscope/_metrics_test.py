@@ -63,5 +63,11 @@ def test_a_scrape_is_what_was_counted(address: str, tmp_path: Path) -> None:
 
 def test_a_port_that_is_taken(address: str) -> None:
     port = int(address.split(":")[2].split("/")[0])
-    with pytest.raises(OSError, match="in use"):
+    with pytest.raises(trtscope.TrtscopeError, match=rf"at 127.0.0.1:{port}: .*in use"):
         metrics.serve(port)
+
+
+@pytest.mark.parametrize(("port", "address"), [(70000, "127.0.0.1"), (0, "192.0.2.1")])
+def test_what_is_no_address_of_this_machine(port: int, address: str) -> None:
+    with pytest.raises(trtscope.TrtscopeError, match=f"cannot be served at {address}:{port}: "):
+        metrics.serve(port, address)

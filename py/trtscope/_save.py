@@ -64,13 +64,13 @@ def save(
         from trtscope.executorch import save as save_pte
 
         return save_pte(program, path, etrecord=etrecord)
+    if path.suffix != ".pt2":
+        raise TrtscopeError(f"a package's name must end in .pt2 or .pte: {path}")
     if not isinstance(program, ExportedProgram):
         raise TrtscopeError(
             f"save takes the result of trtscope.compile or torch.export.export, not a "
             f"{type(program).__name__}"
         )
-    if path.suffix != ".pt2":
-        raise TrtscopeError(f"a package's name must end in .pt2: {path}")
     if not any(shutil.which(c) for c in (os.environ.get("CXX", "g++"), "g++", "clang++")):
         raise TrtscopeError(
             "AOTInductor needs a C++ compiler to make a package and found none: install g++ or "

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
+from trtscope._errors import TrtscopeError
 from trtscope._profile import timing_json
 
 if TYPE_CHECKING:
@@ -86,9 +87,13 @@ def serve(port: int, address: str = "127.0.0.1") -> tuple[WSGIServer, threading.
     this machine alone.  Returns the server, which ``shutdown()`` ends, and its thread.
 
     Raises:
-        OSError: the port is taken, or may not be had.
+        TrtscopeError: the port is taken, may not be had, or is none; or the address is not this
+            machine's.
     """
     registry = CollectorRegistry()
     registry.register(EngineCollector())
-    server, thread = start_http_server(port, address, registry)
+    try:
+        server, thread = start_http_server(port, address, registry)
+    except (OSError, OverflowError) as error:
+        raise TrtscopeError(f"metrics cannot be served at {address}:{port}: {error}") from error
     return server, thread
