@@ -48,8 +48,8 @@ class Row:
 @dataclass(frozen=True)
 class Comparison:
     """``only_a``, ``only_b``: engines without a partner.  ``too_few``: those with fewer calls than
-    a comparison needs.  ``measured_a``, ``measured_b``: columns, and ``layers``, that no engine with
-    a partner has in the other recording, which was then made at another level."""
+    a comparison needs.  ``measured_a``, ``measured_b``: columns, and ``layers``, that no engine
+    with a partner has in the other recording, which was then made at another level."""
 
     rows: list[Row]
     only_a: list[str]
