@@ -48,15 +48,15 @@ class Row:
 @dataclass(frozen=True)
 class Comparison:
     """``only_a``, ``only_b``: engines without a partner.  ``too_few``: those with fewer calls than
-    a comparison needs.  ``measured_a``, ``measured_b``: columns, and ``layers``, that no engine
-    with a partner has in the other recording, which was then made at another level."""
+    a comparison needs.  ``only_measured_a``, ``only_measured_b``: columns, and ``layers``, that no
+    engine with a partner has in the other recording: often one of another level."""
 
     rows: list[Row]
     only_a: list[str]
     only_b: list[str]
     too_few: list[str]
-    measured_a: list[str]
-    measured_b: list[str]
+    only_measured_a: list[str]
+    only_measured_b: list[str]
 
     def slower(self, what: str, above: float) -> list[Row]:
         """Rows of ``what`` (a column: ``total``, ``gpu``) that are slower by more than the ratio

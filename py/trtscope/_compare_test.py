@@ -84,7 +84,7 @@ def test_what_one_recording_alone_measured_is_told() -> None:
         engine.layers.clear()
         engine.phases["torchtrt.enqueue_host"] = spans(np.full(9, 1e4))
     found = compare(recording(1), phases)
-    assert (found.measured_a, found.measured_b) == (["layers"], ["enqueue"])
+    assert (found.only_measured_a, found.only_measured_b) == (["layers"], ["enqueue"])
     assert {row.what for row in found.rows} == {"total"}
 
 

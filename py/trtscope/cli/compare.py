@@ -82,8 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
             "only_a": found.only_a,
             "only_b": found.only_b,
             "too_few_calls": found.too_few,
-            "measured_by_a_only": found.measured_a,
-            "measured_by_b_only": found.measured_b,
+            "measured_by_a_only": found.only_measured_a,
+            "measured_by_b_only": found.only_measured_b,
             "unread_a": [str(unread) for unread in a.unread],
             "unread_b": [str(unread) for unread in b.unread],
             "failed": [row.to_json() for row in failed],
@@ -106,7 +106,10 @@ def _text(found: Comparison, failed: list[Row], arguments: argparse.Namespace) -
             lines += ["", f"only in {side}: {', '.join(engines)}"]
     if found.too_few:
         lines += ["", f"too few calls to compare: {', '.join(found.too_few)}"]
-    for side, other, columns in (("A", "B", found.measured_a), ("B", "A", found.measured_b)):
+    for side, other, columns in (
+        ("A", "B", found.only_measured_a),
+        ("B", "A", found.only_measured_b),
+    ):
         if columns:
             lines += ["", f"only {side} measured: {', '.join(columns)} ({other}: another level?)"]
     if arguments.fail_above is not None:
