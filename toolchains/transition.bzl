@@ -40,10 +40,8 @@ portable_transition = transition(
 )
 
 _host_transition = transition(
-    implementation = lambda settings, _attr: {
-        "//command_line_option:platforms": str(settings["//command_line_option:host_platform"]),
-    },
-    inputs = ["//command_line_option:host_platform"],
+    implementation = lambda _settings, _attr: {"//command_line_option:platforms": "//toolchains:linux_x86_64_cuda"},
+    inputs = [],
     outputs = ["//command_line_option:platforms"],
 )
 

@@ -105,7 +105,7 @@ def test_the_sample_interval_says_which_calls_are_measured_on_the_gpu(
 
 
 def test_the_native_reference_runner_links_event_tracer_and_etdump_without_libtorch() -> None:
-    loader = {**native.environment(), "LD_TRACE_LOADED_OBJECTS": "1"}
+    loader = os.environ | {"LD_TRACE_LOADED_OBJECTS": "1"}
     result = subprocess.run(
         [native.runner()], capture_output=True, text=True, timeout=60, env=loader
     )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
+import native
 import programs
 import pytest
 import torch
@@ -39,9 +38,7 @@ def test_damage_is_told_as_such_from_python_and_by_the_native_runner(
     with pytest.raises(trtscope.PackageError) as caught:
         trtscope.load(bad)
     assert message in str(caught.value)
-    result = subprocess.run(
-        [os.environ["TRTSCOPE_RUNNER"], "--model", os.fspath(bad)], capture_output=True, text=True
-    )
+    result = native.run("--model", bad)
     assert result.returncode == 1, result
     assert message in result.stderr
 

@@ -32,10 +32,10 @@ pack_program() { # FROM, folder in DIR/2
   rm -f "$dir/stripped"
 }
 pack_program "$built/tests/gpu/gpu_test" .
-pack_program "$built/executorch_backend/runner" et
+pack_program "$built/executorch_backend/bin/runner" et
 pack_program "$built/tests/gpu/delegate_gpu_test" et
 # What the two need of ours and of ExecuTorch, wherever Bazel has it.
-for library in $(ldd "$built/executorch_backend/runner" "$built/tests/gpu/delegate_gpu_test" |
+for library in $(ldd "$built/executorch_backend/bin/runner" "$built/tests/gpu/delegate_gpu_test" |
   sed -n 's/.*lib\(trtscope\|executorch\)[^ ]* => \([^ ]*\) .*/\2/p' | sort -u); do
   xz -6 -c "$library" >"$dir/2/et/$(basename "$library").xz"
 done
