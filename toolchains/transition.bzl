@@ -1,8 +1,6 @@
 """for_platform: another target's files and runfiles, built for another platform; on_host_test: a test
-of the machine that builds; portable_transition: for what ships.
+of the machine that builds, whatever is built for.
 """
-
-load("//toolchains:targets.bzl", "TARGETS")
 
 def _forward(ctx):
     target = ctx.attr.actual[0]  # a list, since the edge has a transition
@@ -27,24 +25,6 @@ for_platform = rule(
     },
 )
 
-def _portable(settings, _attr):
-    asked = str(settings["//command_line_option:platforms"][0])
-    deployed = asked.rpartition(":")[2] in TARGETS.keys() + ["linux_aarch64"]
-    return {"//command_line_option:platforms": asked if deployed else "//toolchains:linux_x86_64_cuda"}
-
-# From the machine that builds to the platform that it deploys to.
-portable_transition = transition(
-    implementation = _portable,
-    inputs = ["//command_line_option:platforms"],
-    outputs = ["//command_line_option:platforms"],
-)
-
-_host_transition = transition(
-    implementation = lambda _settings, _attr: {"//command_line_option:platforms": "//toolchains:linux_x86_64_cuda"},
-    inputs = [],
-    outputs = ["//command_line_option:platforms"],
-)
-
 def _on_host_test_impl(ctx):
     info = ctx.attr.actual[0][DefaultInfo]
     program = ctx.actions.declare_file(ctx.label.name)
@@ -66,8 +46,9 @@ def _on_host_test_impl(ctx):
 on_host_test = rule(
     implementation = _on_host_test_impl,
     attrs = {
-        "actual": attr.label(cfg = _host_transition, executable = True, mandatory = True),
+        "actual": attr.label(cfg = _platform_transition, executable = True, mandatory = True),
         "env": attr.string_dict(),
+        "platform": attr.label(default = "//toolchains:linux_x86_64_cuda"),
         "sysroot": attr.label(allow_single_file = True),
         "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
     },

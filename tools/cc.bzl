@@ -44,7 +44,8 @@ def trtscope_cc_test(name, srcs = [], copts = [], deps = [], data = [], tags = [
       copts: flags after our own.
       deps: libraries besides googletest.
       data: files it reads.
-      tags: "nosanitize" keeps it from --config=asan and --config=tsan.
+      tags: "nosanitize" keeps it from --config=asan and --config=tsan, "single_threaded" from the
+        latter alone: for what neither starts threads nor shares anything.
       size: of the test.
       linkstatic: our libraries are linked in, as they are where they ship.
       **kwargs: for cc_test.

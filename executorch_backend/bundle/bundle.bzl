@@ -1,7 +1,6 @@
 """bundle: files in a .tar.gz, for a target to which they are copied; its bytes depend on them alone."""
 
 load("//toolchains:targets.bzl", "GLIBC_FLOOR", "TARGETS")
-load("//toolchains:transition.bzl", "portable_transition")
 
 def _targets_json(cpu):
     """The table of the targets that a bundle serves."""
@@ -42,12 +41,10 @@ def _impl(ctx):
 
 _bundle = rule(
     implementation = _impl,
-    cfg = portable_transition,
     attrs = {
         "cpu": attr.string(mandatory = True),
         "files": attr.label_keyed_string_dict(allow_files = True, doc = "file -> its path in the bundle"),
         "version": attr.string(mandatory = True),
-        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
         "_tool": attr.label(default = "//executorch_backend/bundle:pack", cfg = "exec", executable = True),
     },
     doc = "Built for symbol versions of glibc %s at most." % GLIBC_FLOOR,

@@ -1,11 +1,10 @@
-"""wheel: a Python wheel of sources and native libraries, of the portable platform whatever was asked.
+"""wheel: a Python wheel of sources and native libraries.
 
 The bytes depend on the inputs alone.  `bazel build //py:wheel` builds for Debian 11's libraries on
 x86_64; with a --config of an aarch64 target, for that.
 """
 
 load("//toolchains:targets.bzl", "wheel_tag")
-load("//toolchains:transition.bzl", "portable_transition")
 
 def _impl(ctx):
     tag = "py3-none-" + ctx.attr.platform_tag
@@ -51,7 +50,6 @@ def _impl(ctx):
 
 _wheel = rule(
     implementation = _impl,
-    cfg = portable_transition,
     attrs = {
         "declared_licenses": attr.string_dict(doc = "distribution -> licence of what is taken of it, where its METADATA says otherwise"),
         "distribution": attr.string(mandatory = True),
@@ -70,7 +68,6 @@ _wheel = rule(
         "srcs": attr.label_list(allow_files = True),
         "summary": attr.string(),
         "version": attr.string(mandatory = True),
-        "_allowlist_function_transition": attr.label(default = "@bazel_tools//tools/allowlists/function_transition_allowlist"),
         "_tool": attr.label(default = "//tools/wheel:make_wheel", cfg = "exec", executable = True),
     },
 )
