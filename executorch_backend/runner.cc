@@ -150,6 +150,24 @@ Result<std::vector<TensorPtr>> MakeInputs(const et::MethodMeta& meta, const Runn
   return inputs;
 }
 
+// Memory for the outputs that the program leaves to its caller: kernels write to them unchecked.
+Result<std::vector<TensorPtr>> ProvideOutputs(Module& module, const et::MethodMeta& meta,
+                                              const RunnerFlags& flags) {
+  std::vector<TensorPtr> outputs;
+  for (size_t i = 0; i < meta.num_outputs(); ++i) {
+    const auto planned = meta.output_tensor_meta(i);
+    if (!planned.ok() || planned->is_memory_planned()) continue;
+    outputs.push_back(::executorch::extension::make_tensor_ptr(
+        std::vector<int32_t>(planned->sizes().begin(), planned->sizes().end()),
+        std::vector<uint8_t>(planned->nbytes()), {}, {}, planned->scalar_type()));
+    if (et::Error error = module.set_output(flags.method, et::EValue(*outputs.back()), i);
+        error != et::Error::Ok) {
+      return Failed(flags.model + ": output " + std::to_string(i), error);
+    }
+  }
+  return outputs;
+}
+
 // Whether a file can be written, before there is anything to write.
 Status CheckWritable(const std::string& path) {
   std::error_code ignored;
@@ -256,6 +274,8 @@ Status Run(const RunnerFlags& flags) {
   const auto meta = module.method_meta(flags.method);
   if (!meta.ok()) return Failed(flags.model + ": method '" + flags.method + "'", meta.error());
   TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<TensorPtr> tensors, MakeInputs(*meta, flags));
+  TRTSCOPE_ASSIGN_OR_RETURN(const std::vector<TensorPtr> memory,
+                            ProvideOutputs(module, *meta, flags));
   std::vector<et::EValue> inputs;
   for (const TensorPtr& tensor : tensors) inputs.emplace_back(*tensor);
   if (flags.inputs.empty()) std::printf("inputs are zeros: pass --inputs for real ones\n");

@@ -14,10 +14,13 @@ import numpy as np
 import programs
 import pytest
 import torch
+from executorch.exir import ExecutorchBackendConfig
+from executorch.exir.passes import MemoryPlanningPass
 from native import run, runner
 from programs import MIXED_INPUT, Mixed
 
 import trtscope
+import trtscope.executorch
 from trtscope.cli import main
 from trtscope.executorch import PteRunner, read_timeline
 
@@ -315,3 +318,33 @@ def test_a_trace_that_is_no_whole_one_says_so(mixed: Path, tmp_path: Path) -> No
         with pytest.raises(trtscope.PackageError, match=r"t\.etdp is") as caught:
             read_timeline(trace)
         assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("blocks", [1, 100], ids=["delegated", "not delegated"])
+def test_outputs_that_the_program_leaves_to_its_caller_have_memory(
+    blocks: int, tmp_path: Path
+) -> None:
+    model, inputs = programs.Small(), programs.SMALL_INPUTS
+    manager = trtscope.executorch.lower(
+        programs.exported(model, *inputs), min_block_size=blocks, etrecord=False
+    ).to_executorch(
+        ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False, alloc_graph_output=False
+            )
+        )
+    )
+    path = tmp_path / "m.pte"
+    path.write_bytes(manager.buffer)
+    files = []
+    for i, x in enumerate(inputs):
+        files.append(tmp_path / f"{i}.npy")
+        np.save(files[-1], x.numpy())
+    result = run("--model", path, "--inputs", ",".join(map(str, files)), "--outputs", tmp_path)
+    assert result.returncode == 0, result.stderr
+    for i, (ours, theirs) in enumerate(
+        zip(trtscope.load(path)(*inputs), model(*inputs), strict=True)
+    ):
+        torch.testing.assert_close(ours, theirs)
+        native = torch.from_numpy(np.load(tmp_path / f"output_{i}.npy"))
+        torch.testing.assert_close(native, theirs)
