@@ -22,7 +22,7 @@ def _impl(ctx):
     files = {
         path: target.files.to_list()[0]
         for target, path in ctx.attr.files.items()
-    } | {"targets.json": targets}
+    } | {"lib/" + f.basename: f for f in ctx.files.libraries} | {"targets.json": targets}
     arguments = ctx.actions.args()
     arguments.add(out)
     arguments.add(stem)
@@ -44,6 +44,7 @@ _bundle = rule(
     attrs = {
         "cpu": attr.string(mandatory = True),
         "files": attr.label_keyed_string_dict(allow_files = True, doc = "file -> its path in the bundle"),
+        "libraries": attr.label_list(allow_files = True, doc = "for the folder lib"),
         "version": attr.string(mandatory = True),
         "_tool": attr.label(default = "//executorch_backend/bundle:pack", cfg = "exec", executable = True),
     },

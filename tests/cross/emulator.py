@@ -36,11 +36,3 @@ def emulate(program: Path, *arguments: object, **more: str) -> subprocess.Comple
             timeout=900,
             env={k: v for k, v in os.environ.items() if k not in _OURS} | more,
         )
-
-
-def together(folder: Path, pattern: str) -> Path:
-    """Libraries of others, which Bazel lays in a folder each, in one as their users have them."""
-    folder.mkdir(exist_ok=True)
-    for library in Path("_solib_aarch64").glob(f"*/{pattern}"):
-        shutil.copy(library, folder)
-    return folder

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from emulator import emulate, together
+from emulator import emulate
 
 TESTS = [Path(p) for p in os.environ["AARCH64_FILES"].split()]
 HOST = Path("core/engine/host")
@@ -16,8 +16,7 @@ HOST = Path("core/engine/host")
 def test_units(test: Path, tmp_path: Path) -> None:
     result = emulate(
         test,
-        TRTSCOPE_EXECUTORCH_LIB=os.fspath(together(tmp_path / "executorch", "libexecutorch*.so")),
-        TRTSCOPE_PLUGIN_DIR=os.fspath(HOST),
+        TRTSCOPE_PLUGIN_DIR=os.fspath(HOST / "lib"),
         TRTSCOPE_TEST_PROGRAMS=os.fspath(HOST / "programs"),
         TEST_TMPDIR=os.fspath(tmp_path),
     )

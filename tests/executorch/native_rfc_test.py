@@ -7,7 +7,6 @@ real ones: the device's memory is the host's, and its streams are threads.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -105,10 +104,7 @@ def test_the_sample_interval_says_which_calls_are_measured_on_the_gpu(
 
 
 def test_the_native_reference_runner_links_event_tracer_and_etdump_without_libtorch() -> None:
-    loader = os.environ | {"LD_TRACE_LOADED_OBJECTS": "1"}
-    result = subprocess.run(
-        [native.runner()], capture_output=True, text=True, timeout=60, env=loader
-    )
+    result = native.run(LD_TRACE_LOADED_OBJECTS="1")
     assert result.returncode == 0, result.stderr
     libraries = {line.split()[0].rpartition("/")[2] for line in result.stdout.splitlines()}
     assert {"libexecutorch.so", "libexecutorch_etdump.so"} <= libraries

@@ -34,9 +34,8 @@ pack_program() { # FROM, folder in DIR/2
 pack_program "$built/tests/gpu/gpu_test" .
 pack_program "$built/executorch_backend/bin/runner" et
 pack_program "$built/tests/gpu/delegate_gpu_test" et
-# What the two need of ours and of ExecuTorch, wherever Bazel has it.
-for library in $(ldd "$built/executorch_backend/bin/runner" "$built/tests/gpu/delegate_gpu_test" |
-  sed -n 's/.*lib\(trtscope\|executorch\)[^ ]* => \([^ ]*\) .*/\2/p' | sort -u); do
+# What the two need of ours and of ExecuTorch.
+for library in "$built"/executorch_backend/lib/*.so; do
   xz -6 -c "$library" >"$dir/2/et/$(basename "$library").xz"
 done
 tools/bazel ${TRTSCOPE_BAZEL_STARTUP:-} run --compilation_mode=opt //tests/gpu:make_pte -- \
